@@ -1,0 +1,87 @@
+"""Where files go: names that are safe on every system, inside the output folder and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import unicodedata
+from functools import cached_property
+from pathlib import Path, PureWindowsPath
+
+from voxcli.audio.write import FORMATS
+from voxcli.errors import InputError, OutputError
+
+UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
+RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+LONGEST_NAME = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
+
+
+def safe_name(identity: str) -> str:
+    """A file name (without suffix) from an id; different ids may share one, which the caller must refuse."""
+    name = UNSAFE.sub("_", unicodedata.normalize("NFC", identity)).strip(" .")
+    name = name.encode()[:LONGEST_NAME].decode(errors="ignore").rstrip(" .")
+    return f"_{name}" if not name or RESERVED.fullmatch(name) else name
+
+
+def format_of(out: Path, named: str | None) -> str:
+    """The format a file is written in: `named`, else what its suffix says. They must not contradict each other."""
+    if named is not None and named not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {named!r}")
+    suffix = out.suffix.lower().lstrip(".")
+    fitting = [name for name, (_, _, extension) in FORMATS.items() if extension.lstrip(".") == suffix]
+    if not fitting:
+        known = ", ".join(dict.fromkeys("." + extension.lstrip(".") for _, _, extension in FORMATS.values()))
+        raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {known}")
+    if named is not None and named not in fitting:
+        raise InputError(f"{out.name!r} can't hold format {named!r}")
+    return named or fitting[0]
+
+
+def extension_of(format_name: str | None) -> str:
+    """The suffix, with its dot, of a format (None: the default one)."""
+    if format_name is not None and format_name not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {format_name!r}")
+    return "." + FORMATS[format_name or "wav"][2].lstrip(".")
+
+
+class OutputFolder:
+    """The folder of a batch. Every path it hands out lies inside, symbolic links followed."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._inside: dict[Path, bool] = {}
+
+    @cached_property
+    def _real(self) -> str:
+        return os.path.realpath(self.folder)
+
+    def path_for(self, out: str | None, identity: str, format_name: str | None) -> Path:
+        """The path of a line's file: its `out`, else its id. Raises InputError when that would leave the folder."""
+        if out is None:
+            return self.folder / (safe_name(identity) + extension_of(format_name))
+        given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
+        if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
+            raise InputError(f"out must be a path inside the output folder, not {out!r}")
+        path = self.folder.joinpath(*given.parts)
+        if not path.suffix:
+            path = path.with_name(path.name + extension_of(format_name))
+        parent = path.parent
+        if parent not in self._inside:
+            real = os.path.realpath(parent)
+            self._inside[parent] = real == self._real or real.startswith(self._real.rstrip(os.sep) + os.sep)
+        if not self._inside[parent]:
+            raise InputError(f"out {out!r} leaves the output folder through a link")
+        return path
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make it and prove that a file can be written there. Raises OutputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileExistsError as error:
+        raise OutputError(f"{folder} is a file, not a folder") from error
+    except OSError as error:
+        raise OutputError(f"can't write in {folder}: {error.strerror or error}") from error

@@ -1,0 +1,106 @@
+"""Jobs become utterances: the text cleaned, described and split, the voices looked at. No model needed.
+
+What can't be spoken is found here, before anything heavy loads.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from voxcli.audio.read import check_voice
+from voxcli.errors import InputError, VoxError
+from voxcli.run.job import Job
+from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.split import Piece, split
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A job ready for a model: what is spoken, piece by piece, and for about how long."""
+
+    job: Job
+    pieces: tuple[Piece, ...]
+    prompt_text: str
+    expected_s: float
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass
+class Plan:
+    """All that can be spoken, longest expected first, and all that can't with the reason."""
+
+    utterances: list[Utterance] = field(default_factory=list)
+    refused: list[tuple[Job, VoxError]] = field(default_factory=list)
+
+    @property
+    def expected_s(self) -> float:
+        return sum(utterance.expected_s for utterance in self.utterances)
+
+    @property
+    def voices(self) -> set[Path]:
+        return {path for utterance in self.utterances for path in utterance.job.voices}
+
+
+def make_plan(jobs: Iterable[Job]) -> Plan:
+    plan = Plan()
+    checked: dict[Path, InputError | None] = {}
+    for job in jobs:
+        try:
+            for path in job.voices:
+                _check_once(path, checked)
+            plan.utterances.append(prepare(job))
+        except InputError as error:
+            plan.refused.append((job, error))
+    plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
+    return plan
+
+
+def prepare(job: Job) -> Utterance:
+    """Raises InputError when there is nothing to speak or the description and the recording exclude each other."""
+    description, body = split_control(compose(clean(job.text), job.control))
+    if not is_speakable(body):
+        raise InputError("the text has nothing to speak: no letter and no digit")
+    if description and job.prompt_audio is not None:
+        raise InputError(
+            f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
+        )
+    pieces = tuple(
+        Piece(finish(compose(piece.text, description or None)), piece.pause_s)
+        for piece in split(body, job.settings.max_chars)
+    )
+    foreign = unknown_scripts(body)
+    return Utterance(
+        job=job,
+        pieces=pieces,
+        prompt_text=_before(clean(job.prompt_text), body) if job.prompt_text else "",
+        expected_s=expected_seconds(body) + sum(piece.pause_s for piece in pieces),
+        warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
+    )
+
+
+def expected_seconds(text: str) -> float:
+    """About how long a text takes: 15 characters a second, 4.5 where a character is a syllable or more."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return wide / 4.5 + (len(text) - wide) / 15
+
+
+def _before(prompt_text: str, text: str) -> str:
+    """The words of the recording as they stand before the text: the model reads both as one."""
+    joint = prompt_text[-1:] + text[:1]
+    spaced = not any(unicodedata.east_asian_width(char) in "WF" for char in joint)
+    return f"{prompt_text} " if spaced and prompt_text else prompt_text
+
+
+def _check_once(path: Path, checked: dict[Path, InputError | None]) -> None:
+    if path not in checked:
+        try:
+            check_voice(path)
+            checked[path] = None
+        except InputError as error:
+            checked[path] = error
+    known = checked[path]
+    if known is not None:
+        raise known

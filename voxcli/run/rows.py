@@ -1,0 +1,170 @@
+"""A manifest's text as raw rows with their line numbers: JSON Lines, a JSON array, CSV, TSV or one text a line.
+
+Knows the formats and none of the fields: a row is a mapping, or the Problem that kept it from being one.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Literal, NoReturn
+
+from voxcli.errors import ManifestError, Problem
+
+Format = Literal["jsonl", "json", "csv", "tsv", "text"]
+
+SUFFIXES: Mapping[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".txt": "text",
+}
+ARRAY = re.compile(r"\s*\[\s*[{\]]")
+
+
+@dataclass(frozen=True)
+class RawRow:
+    """Fields as they stand at `line` (from 1). `typed`: numbers are numbers, as in JSON; else all is text."""
+
+    line: int
+    fields: Mapping[str, Any]
+    typed: bool = True
+
+
+def decode(data: bytes, source: str) -> str:
+    """UTF-8 with or without BOM, or UTF-16 with one, as spreadsheets save it; line ends become newlines."""
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ManifestError(source, [Problem(line, "not UTF-8 text; save the file as UTF-8")]) from error
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def detect(source: str, text: str) -> Format:
+    """By the file's name, else by how its text begins."""
+    known = SUFFIXES.get(PurePath(source).suffix.lower())
+    if known == "jsonl" or known is None:
+        if ARRAY.match(text):
+            return "json"
+        return known or ("jsonl" if text.lstrip().startswith("{") else "text")
+    return known
+
+
+def read_rows(source: str, text: str) -> Iterator[RawRow | Problem]:
+    """All rows in order. `source` names the manifest; its suffix tells the format."""
+    match detect(source, text):
+        case "jsonl":
+            return _json_lines(text)
+        case "json":
+            return _json_array(text)
+        case "csv":
+            return _table(text, ";" if _header_has(text, ";") else ",")
+        case "tsv":
+            return _table(text, "\t")
+        case "text":
+            return _lines(text)
+
+
+def _lines(text: str) -> Iterator[RawRow]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith("#"):
+            yield RawRow(number, {"text": line.strip()})
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number JSON knows")
+
+
+DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _json_lines(text: str) -> Iterator[RawRow | Problem]:
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        try:
+            yield _object(number, DECODER.decode(line))
+        except (ValueError, RecursionError) as error:
+            yield Problem(number, f"not JSON: {_reason(error)}")
+
+
+def _json_array(text: str) -> Iterator[RawRow | Problem]:
+    position, line, counted = text.index("[") + 1, 1, 0
+    while True:
+        position = _skip_space(text, position)
+        line, counted = line + text.count("\n", counted, position), position
+        if text.startswith("]", position):
+            break
+        try:
+            value, position = DECODER.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            at = error.lineno if isinstance(error, json.JSONDecodeError) else line
+            yield Problem(at, f"not JSON: {_reason(error)}")
+            return
+        yield _object(line, value)
+        position = _skip_space(text, position)
+        if text.startswith(",", position):
+            position += 1
+        elif not text.startswith("]", position):
+            yield Problem(text.count("\n", 0, position) + 1, "not JSON: a comma or the closing ] is missing")
+            return
+    rest = _skip_space(text, position + 1)
+    if rest < len(text):
+        yield Problem(text.count("\n", 0, rest) + 1, "text after the end of the JSON array")
+
+
+def _object(line: int, value: object) -> RawRow | Problem:
+    if not isinstance(value, dict):
+        return Problem(line, f"expected a JSON object like {{\"text\": \"...\"}}, not {type(value).__name__}")
+    return RawRow(line, {name: content for name, content in value.items() if content is not None})
+
+
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position] in " \t\n":
+        position += 1
+    return position
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def _header_has(text: str, delimiter: str) -> bool:
+    header = text.lstrip("\n").split("\n", 1)[0]
+    return header.count(delimiter) > header.count(",")
+
+
+def _table(text: str, delimiter: str) -> Iterator[RawRow | Problem]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            line, start = reader.line_num + 1, line
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                doubled = {name for name in header if name and header.count(name) > 1}
+                if doubled:
+                    yield Problem(start, f"column {sorted(doubled)[0]!r} stands twice in the header")
+                continue
+            if any(cell.strip() for cell in cells[len(header) :]):
+                yield Problem(start, f"{len(cells)} cells, the header has {len(header)}")
+                continue
+            pairs = zip(header, cells, strict=False)
+            yield RawRow(start, {name: cell.strip() for name, cell in pairs if cell.strip()}, typed=False)
+    except csv.Error as error:
+        yield Problem(line, f"not {'TSV' if delimiter == chr(9) else 'CSV'}: {error}")

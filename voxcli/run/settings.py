@@ -1,0 +1,65 @@
+"""The settings of a job: the one place where their defaults and their limits stand.
+
+The command line, presets and manifest lines each name some of them; `Settings.updated` lays one over the other.
+Free of torch, so that `--help` can show the defaults; a test holds them equal to the engine's own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from voxcli.errors import InputError
+
+MIN_STEPS = 2  # the first step of the solver is empty
+MAX_STEPS = 1000
+MIN_CHARS = 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How one job is spoken.
+
+    seed:         of the noise; None draws one and the results tell which.
+    cfg:          classifier-free guidance: how strictly the text and the voice are followed.
+    steps:        solver steps a patch: more is finer and slower.
+    min_seconds:  shortest audio; None leaves it to the model.
+    max_seconds:  longest audio; None leaves it to the length of the text.
+    max_chars:    longer text is split at sentences into pieces of at most this many characters.
+    format:       of the file; None leaves it to the file's name, or wav.
+    """
+
+    seed: int | None = None
+    cfg: float = 2.0
+    steps: int = 10
+    min_seconds: float | None = None
+    max_seconds: float | None = None
+    max_chars: int = 240
+    format: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed is not None and not 0 <= self.seed < 2**63:
+            raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, not {self.seed}")
+        if not math.isfinite(self.cfg) or self.cfg < 0:
+            raise InputError(f"cfg must be a number of at least 0, not {self.cfg}")
+        if not MIN_STEPS <= self.steps <= MAX_STEPS:
+            raise InputError(f"steps must be from {MIN_STEPS} to {MAX_STEPS}, not {self.steps}")
+        for name in ("min_seconds", "max_seconds"):
+            seconds = getattr(self, name)
+            if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
+                raise InputError(f"{name} must be above 0, not {seconds}")
+        if self.min_seconds is not None and self.max_seconds is not None and self.min_seconds >= self.max_seconds:
+            raise InputError(f"max_seconds ({self.max_seconds}) must be greater than min_seconds ({self.min_seconds})")
+        if self.max_chars < MIN_CHARS:
+            raise InputError(f"max_chars must be at least {MIN_CHARS}, not {self.max_chars}")
+
+    def updated(self, values: Mapping[str, Any]) -> Settings:
+        """These settings with some of them said anew; a value of None says nothing."""
+        said = {name: value for name, value in values.items() if value is not None}
+        return replace(self, **said) if said else self
+
+
+NAMES = tuple(field.name for field in fields(Settings))
+DEFAULTS = Settings()
