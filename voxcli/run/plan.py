@@ -6,7 +6,7 @@ What can't be spoken is found here, before anything heavy loads.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +42,12 @@ class Plan:
     @property
     def voices(self) -> set[Path]:
         return {path for utterance in self.utterances for path in utterance.job.voices}
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        for utterance in self.utterances:
+            for warning in utterance.warnings:
+                yield f"{utterance.job}: {warning}"
 
 
 def make_plan(jobs: Iterable[Job]) -> Plan:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Literal
 
-from voxcli.errors import OutputError
+from voxcli.errors import OutputError, VoxError
+from voxcli.run.job import Job
 
 FILE_NAME = "results.jsonl"
 
@@ -47,6 +48,25 @@ class Result:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A result with the job it is of and, when that failed, the error, which knows its exit code."""
+
+    job: Job
+    result: Result
+    error: VoxError | None = None
+
+
+def failure(job: Job, error: VoxError, folder: Path) -> Outcome:
+    result = Result(id=job.id, out=shown_path(job.out, folder), text=job.text, status="failed", error=str(error))
+    return Outcome(job, result, error)
+
+
+def shown_path(path: Path, folder: Path) -> str:
+    """A path as results tell it: from their folder when it lies inside, the same on every system."""
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
 class ResultLog:

@@ -1,0 +1,122 @@
+"""Which checkpoint speaks: the one named, else the full model if it is here, else the demo voice, and never in silence.
+
+Nothing is fetched that nobody asked for: only a hub id named by `--model`, VOXCPM2_MODEL or `voxcpm2 download` is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from voxcli.errors import CheckpointError, ModelError, ModelNotFound
+
+FULL_MODEL = "openbmb/VoxCPM2"
+VARIABLE = "VOXCPM2_MODEL"
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+WANTED_FILES = [  # data only: code in a hub repository is never fetched
+    "config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "model.safetensors",
+    "pytorch_model.bin",
+    "audiovae.safetensors",
+    "audiovae.pth",
+]
+DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches the full model {FULL_MODEL} (about 5 GB)"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A checkpoint folder, its name for people, and why it was chosen."""
+
+    folder: Path
+    name: str
+    reason: str
+
+
+def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
+    """The checkpoint to use. Raises ModelNotFound, or CheckpointError when the one that was named is unusable."""
+    if named:
+        return _named(named, "--model", say)
+    if os.environ.get(VARIABLE):
+        return _named(os.environ[VARIABLE], VARIABLE, say)
+    cached = cached_folder(FULL_MODEL)
+    if cached is not None and not defect(cached):
+        return Choice(cached, FULL_MODEL, "in the local cache")
+    folder = demo_folder()
+    if folder is None:
+        raise ModelNotFound(
+            "no model here, and this installation lacks the demo voice; "
+            f"`voxcpm2 download` fetches {FULL_MODEL}, or name a checkpoint folder with --model"
+        )
+    say(DEMO_NOTICE)
+    return Choice(folder, "demo voice", "no other model is here")
+
+
+def demo_folder() -> Path | None:
+    """The demo voice inside the installed package, if it is there."""
+    folder = Path(str(resources.files("voxcli") / "demo_voice" / "model"))
+    return folder if (folder / "config.json").is_file() else None
+
+
+def cached_folder(hub_id: str) -> Path | None:
+    """Where a hub repository lies in the local cache, complete or not; None when it is not there. No network."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(hub_id, local_files_only=True, allow_patterns=WANTED_FILES))
+    except (LocalEntryNotFoundError, OSError, ValueError):
+        return None
+
+
+def defect(folder: Path) -> str | None:
+    """What keeps a folder from being a usable checkpoint; None when nothing does."""
+    from voxcli.model.weights import check_folder
+
+    try:
+        check_folder(folder)
+    except ModelError as error:
+        return str(error)
+    return None
+
+
+def download(hub_id: str) -> Path:
+    """Fetch a checkpoint from the hub, going on where an earlier try stopped. Raises ModelNotFound with the reason."""
+    from huggingface_hub import constants, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+
+    if constants.HF_HUB_OFFLINE:
+        raise ModelNotFound(f"{hub_id} is not in the local cache, and HF_HUB_OFFLINE forbids fetching it")
+    try:
+        return Path(snapshot_download(hub_id, allow_patterns=WANTED_FILES))
+    except RepositoryNotFoundError as error:
+        raise ModelNotFound(f"the hub has no model {hub_id}, or it wants a login (`hf auth login`)") from error
+    except HFValidationError as error:
+        raise ModelNotFound(f"{hub_id!r} is neither a folder nor a model id like {FULL_MODEL}") from error
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelNotFound(f"can't fetch {hub_id}: {reason}") from error
+
+
+def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
+    path = Path(name).expanduser()
+    if path.is_dir():
+        folder = path
+    elif HUB_ID.fullmatch(name) and not path.exists():
+        cached = cached_folder(name)
+        if cached is None or defect(cached):
+            say(f"fetching {name} from the hub; interrupted, it goes on where it stopped")
+            cached = download(name)
+        folder = cached
+    else:
+        what = "is a file; a model is a folder" if path.exists() else "is not there"
+        raise ModelNotFound(f"{origin}: {name} {what} (or name a model id like {FULL_MODEL})")
+    problem = defect(folder)
+    if problem:
+        raise CheckpointError(problem)
+    return Choice(folder, name, f"named by {origin}")

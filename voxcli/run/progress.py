@@ -1,0 +1,77 @@
+"""The live display of a run on stderr: lines done, audio made, speed, time left. Silent when nobody watches."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from voxcli.run.load import Loaded
+from voxcli.run.plan import Plan
+from voxcli.run.report import Summary, clock
+from voxcli.run.results import Outcome
+
+
+class Display:
+    """Shows a summary while it grows. Remarks are printed above the bar, or plainly when there is none."""
+
+    def __init__(self, summary: Summary, plan: Plan, console: Console | None = None):
+        self.summary = summary
+        self.console = console or Console(stderr=True)
+        self._lines = len(plan.utterances) + len(plan.refused)
+        self._expected = {utterance.job.id: utterance.expected_s for utterance in plan.utterances}
+        self._expected_done = 0.0
+        self._patch_s = 0.0
+        self._progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[made]}"),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            console=self.console,
+            transient=True,
+            refresh_per_second=4,
+            disable=not self.console.is_terminal,
+        )
+        self._task = self._progress.add_task("loading the model", total=max(plan.expected_s, 1e-6), made="")
+
+    def __enter__(self) -> Display:
+        self._progress.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def say(self, remark: str) -> None:
+        """One line for people, whatever is in it."""
+        self.console.print(f"voxcpm2: {remark}", markup=False, highlight=False, soft_wrap=True)
+
+    def started(self, loaded: Loaded) -> None:
+        """The model is there: speed counts from now, and the engine tells what is under way."""
+        self.summary.start(loaded.name)
+        self._patch_s = loaded.engine.model.patch_s
+        loaded.engine.on_patch = self._running
+        self._show(0.0)
+
+    def landed(self, outcome: Outcome) -> None:
+        self.summary.add(outcome.result)
+        self._expected_done += self._expected.get(outcome.job.id, 0.0)
+        self._show(0.0)
+
+    def _running(self, patches: dict[str, int]) -> None:
+        self._show(sum(patches.values()) * self._patch_s)
+
+    def _show(self, running_s: float) -> None:
+        """`running_s`: seconds of audio in clips that are still being made."""
+        if self._progress.disable:
+            return
+        made = self.summary.audio_s + running_s
+        wall = self.summary.wall_s
+        self._progress.update(
+            self._task,
+            completed=self._expected_done + running_s,
+            description=f"{self.summary.done + self.summary.failed}/{self._lines} lines",
+            made=f"{clock(made)} of audio, RTF {wall / made:.3f}" if made else "",
+        )

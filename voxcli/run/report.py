@@ -1,0 +1,62 @@
+"""What a run came to, in numbers and in a few lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import perf_counter
+
+from voxcli.run.results import Result
+
+
+@dataclass
+class Summary:
+    """Counts results as they land."""
+
+    done: int = 0
+    failed: int = 0
+    cut_off: int = 0
+    retried: int = 0
+    audio_s: float = 0.0
+    model: str = ""
+    started: float | None = None
+
+    def start(self, model: str) -> None:
+        """The model is loaded: wall time counts from here."""
+        self.model = model
+        self.started = perf_counter()
+
+    def add(self, result: Result) -> None:
+        if not result.ok:
+            self.failed += 1
+            return
+        self.done += 1
+        self.audio_s += result.duration_s or 0.0
+        self.cut_off += result.stop_reason == "length"
+        self.retried += (result.attempts or 1) > 1
+
+    @property
+    def wall_s(self) -> float:
+        return 0.0 if self.started is None else perf_counter() - self.started
+
+    def lines(self) -> list[str]:
+        lines = [f"{self.done} of {self.done + self.failed} lines done, {self.failed} failed"]
+        wall = self.wall_s
+        if self.audio_s and wall:
+            lines.append(
+                f"{clock(self.audio_s)} of audio in {clock(wall)}: {self.audio_s / wall:.2f}x real time ({self.model})"
+            )
+        if self.retried:
+            lines.append(f"{self.retried} took more than one attempt")
+        if self.cut_off:
+            lines.append(f"{self.cut_off} cut off at a length limit (stop_reason: length)")
+        return lines
+
+
+def clock(seconds: float) -> str:
+    """2.4 s, 3 min 20 s, 1 h 02 min."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"
