@@ -11,9 +11,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from voxcli.errors import InputError, ManifestError, Problem
+from voxcli.run.fields import SettingFields
 from voxcli.run.job import Job
 from voxcli.run.outputs import OutputFolder, format_of
 from voxcli.run.rows import RawRow, decode, read_rows
@@ -22,10 +23,8 @@ from voxcli.run.settings import DEFAULTS, NAMES, Settings
 STDIN = "-"
 
 
-class Row(BaseModel):
+class Row(SettingFields):
     """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str | None, Field(coerce_numbers_to_str=True, min_length=1, max_length=200)] = None
     text: str
@@ -34,13 +33,6 @@ class Row(BaseModel):
     prompt_audio: str | None = None
     prompt_text: str | None = None
     control: str | None = None
-    seed: int | None = None
-    cfg: float | None = None
-    steps: int | None = None
-    min_seconds: float | None = None
-    max_seconds: float | None = None
-    max_chars: int | None = None
-    format: str | None = None
 
 
 FIELD_NAMES = tuple(Row.model_fields)

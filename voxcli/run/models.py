@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from voxcli.errors import CheckpointError, ModelError, ModelNotFound
+from voxcli.errors import ModelError, ModelNotFound
 
 FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
@@ -74,12 +74,17 @@ def cached_folder(hub_id: str) -> Path | None:
         return None
 
 
-def defect(folder: Path) -> str | None:
-    """What keeps a folder from being a usable checkpoint; None when nothing does."""
+def require(folder: Path) -> None:
+    """Raises CheckpointError, naming what is missing or wrong, unless the folder holds a VoxCPM2 checkpoint."""
     from voxcli.model.weights import check_folder
 
+    check_folder(folder)
+
+
+def defect(folder: Path) -> str | None:
+    """What keeps a folder from being a usable checkpoint; None when nothing does."""
     try:
-        check_folder(folder)
+        require(folder)
     except ModelError as error:
         return str(error)
     return None
@@ -88,7 +93,12 @@ def defect(folder: Path) -> str | None:
 def download(hub_id: str) -> Path:
     """Fetch a checkpoint from the hub, going on where an earlier try stopped. Raises ModelNotFound with the reason."""
     from huggingface_hub import constants, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HfHubHTTPError,
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
 
     if constants.HF_HUB_OFFLINE:
         raise ModelNotFound(f"{hub_id} is not in the local cache, and HF_HUB_OFFLINE forbids fetching it")
@@ -116,7 +126,5 @@ def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
     else:
         what = "is a file; a model is a folder" if path.exists() else "is not there"
         raise ModelNotFound(f"{origin}: {name} {what} (or name a model id like {FULL_MODEL})")
-    problem = defect(folder)
-    if problem:
-        raise CheckpointError(problem)
+    require(folder)
     return Choice(folder, name, f"named by {origin}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from voxcli.audio.read import check_voice
 from voxcli.errors import InputError, VoxError
 from voxcli.run.job import Job
+from voxcli.run.report import clock
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.split import Piece, split
 
@@ -48,6 +49,18 @@ class Plan:
         for utterance in self.utterances:
             for warning in utterance.warnings:
                 yield f"{utterance.job}: {warning}"
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        pieces = sum(len(utterance.pieces) for utterance in self.utterances)
+        split = f" in {pieces} pieces" if pieces > len(self.utterances) else ""
+        return [
+            f"{len(self.utterances)} lines to speak{split}, about {clock(self.expected_s)} of audio",
+            *([f"{len(self.voices)} voice files"] if self.voices else []),
+            *([f"{len(self.refused)} lines that can't be spoken:"] if self.refused else []),
+            *(f"  {job}: {error}" for job, error in self.refused),
+            *self.warnings,
+        ]
 
 
 def make_plan(jobs: Iterable[Job]) -> Plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
 
 from voxcli.run.results import Result
@@ -50,6 +51,14 @@ class Summary:
         if self.cut_off:
             lines.append(f"{self.cut_off} cut off at a length limit (stop_reason: length)")
         return lines
+
+    def one_line(self, result: Result, out: Path) -> str:
+        """The same for a run of one line."""
+        length = "cut off at " if result.stop_reason == "length" else ""
+        return (
+            f"{out}: {length}{clock(result.duration_s or 0.0)} of audio in {clock(result.wall_s or 0.0)}, "
+            f"seed {result.seed} ({self.model})"
+        )
 
 
 def clock(seconds: float) -> str:

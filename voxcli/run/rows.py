@@ -125,7 +125,7 @@ def _json_array(text: str) -> Iterator[RawRow | Problem]:
 
 def _object(line: int, value: object) -> RawRow | Problem:
     if not isinstance(value, dict):
-        return Problem(line, f"expected a JSON object like {{\"text\": \"...\"}}, not {type(value).__name__}")
+        return Problem(line, f'expected a JSON object like {{"text": "..."}}, not {type(value).__name__}')
     return RawRow(line, {name: content for name, content in value.items() if content is not None})
 
 

@@ -9,28 +9,42 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
-from voxcli.run.outputs import prepare_folder
-from voxcli.run.plan import Plan
+from voxcli.run.outputs import format_of, prepare_folder
+from voxcli.run.plan import Plan, make_plan
 from voxcli.run.progress import Display
 from voxcli.run.report import Summary
 from voxcli.run.results import Outcome, ResultLog, failure
+from voxcli.run.settings import DEFAULTS, Settings
 
 
-def speak_one(plan: Plan, options: ModelOptions) -> Outcome:
-    """Run a plan of one job. Raises its error when it fails."""
-    for _, error in plan.refused:
-        raise error
-    (utterance,) = plan.utterances
-    out = utterance.job.out.parent
-    prepare_folder(out)
+def single_job(
+    text: str,
+    out: Path,
+    *,
+    ref: Path | None = None,
+    prompt_audio: Path | None = None,
+    prompt_text: str | None = None,
+    control: str | None = None,
+    settings: Settings = DEFAULTS,
+) -> Job:
+    """The job of a command that speaks one text. Raises InputError."""
+    return Job(out.name, text, out, format_of(out, settings.format), ref, prompt_audio, prompt_text, control, settings)
+
+
+def speak_one(job: Job, options: ModelOptions) -> str:
+    """Run one job and describe in a line what came of it. Raises its error when it fails."""
+    plan = make_plan([job])
+    folder = job.out.parent
+    if not plan.refused:
+        prepare_folder(folder)
     with Display(Summary(), plan) as display:
-        for outcome in _outcomes(plan, out, options, display, None):
-            if outcome.error is not None:
-                raise outcome.error
-            display.summary.add(outcome.result)
-            return outcome
-    raise AssertionError("a session gives an outcome for every utterance")
+        (outcome,) = _outcomes(plan, folder, options, display, None)
+        if outcome.error is not None:
+            raise outcome.error
+        display.landed(outcome)
+    return display.summary.one_line(outcome.result, job.out)
 
 
 def speak_all(plan: Plan, out: Path, options: ModelOptions) -> Summary:

@@ -1,0 +1,5 @@
+"""`python -m voxcli` is `voxcpm2`."""
+
+from voxcli.cli.main import main
+
+main()

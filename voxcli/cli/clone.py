@@ -1,0 +1,69 @@
+"""`voxcpm2 clone`: one text in the voice of a recording."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voxcli.cli import options
+from voxcli.cli.options import examples
+from voxcli.cli.synth import read_text
+
+EXAMPLES = examples(
+    'voxcpm2 clone --ref voice.wav "The sun is rising." -o sunrise.wav',
+    'voxcpm2 clone --ref voice.wav --ref-text "What the voice says." "And what it goes on to say." -o more.wav',
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES, no_args_is_help=True)(clone)
+
+
+def clone(
+    ref: Annotated[Path, typer.Option("--ref", metavar="AUDIO", help="A recording of the voice, 1 to 60 seconds.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")],
+    text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from a file; - is stdin.")] = None,
+    ref_text: Annotated[
+        str | None,
+        typer.Option("--ref-text", metavar="TEXT", help="The words of the recording: speech then goes on from it."),
+    ] = None,
+    control: options.Control = None,
+    preset: options.Preset = None,
+    seed: options.Seed = None,
+    cfg: options.Cfg = None,
+    steps: options.Steps = None,
+    min_seconds: options.MinSeconds = None,
+    max_seconds: options.MaxSeconds = None,
+    max_chars: options.MaxChars = None,
+    model: options.Model = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    debug: options.Debug = False,
+) -> None:
+    """Speak one text in the voice of a recording, or go on from the recording as if it had not ended."""
+    from voxcli.run.load import ModelOptions
+    from voxcli.run.speak import single_job, speak_one
+
+    settings = options.settings(
+        preset,
+        seed=seed,
+        cfg=cfg,
+        steps=steps,
+        min_seconds=min_seconds,
+        max_seconds=max_seconds,
+        max_chars=max_chars,
+    )
+    job = single_job(
+        read_text(text, file),
+        out,
+        ref=None if ref_text else ref,
+        prompt_audio=ref if ref_text else None,
+        prompt_text=ref_text,
+        control=control,
+        settings=settings,
+    )
+    print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)

@@ -1,0 +1,32 @@
+"""`voxcpm2 doctor`: what is here, what is missing, what brings it."""
+
+from __future__ import annotations
+
+import typer
+
+from voxcli.cli import options
+from voxcli.cli.options import examples
+from voxcli.errors import ModelError
+
+EXAMPLES = examples("voxcpm2 doctor", "VOXCPM2_MODEL=./my-checkpoint voxcpm2 doctor")
+MARKS = {"ok": "ok", "note": "--", "missing": "!!"}
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(doctor)
+
+
+def doctor(debug: options.Debug = False) -> None:
+    """Show torch, device, attention and models, and the command that brings what is missing.
+
+    Exit code 3 when the tool can't speak here.
+    """
+    from voxcli.run.doctor import examine, usable
+
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
+        print(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}", flush=True)
+    if not usable(findings):
+        raise typer.Exit(ModelError.exit_code)

@@ -1,0 +1,94 @@
+"""The command `voxcpm2`: finds the subcommand, turns errors into one line and an exit code.
+
+stdout is data, stderr is for people. Exit codes: 0 all done, 1 some lines failed, 2 wrong input, 3 no usable model,
+130 interrupted. Importing this module, and `--help`, load neither torch nor anything else that takes time.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from voxcli.cli import batch, bench, clone, doctor, download, synth
+from voxcli.cli.options import examples
+from voxcli.errors import ManifestError, VoxError
+
+INTERRUPTED = 130
+PROBLEMS_SHOWN = 50
+
+app = typer.Typer(
+    name="voxcpm2",
+    add_completion=True,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
+)
+for command in (synth, batch, clone, bench, download, doctor):
+    command.register(app)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"voxcpm2 {version('voxcpm2')}")
+        raise typer.Exit
+
+
+@app.callback()
+def voxcpm2(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Text to speech with VoxCPM2, from one sentence to thousands of lines."""
+
+
+def main() -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
+    try:
+        app(arguments, prog_name="voxcpm2")
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+        if code == INTERRUPTED:
+            _tell("interrupted")
+        return code
+    except KeyboardInterrupt:
+        _tell("interrupted")
+        return INTERRUPTED
+    except VoxError as error:
+        if debug:
+            raise
+        _tell_error(error)
+        return error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        _tell(f"unexpected {type(error).__name__}: {error} (run again with --debug for the traceback)")
+        return VoxError.exit_code
+    return 0
+
+
+def _tell_error(error: VoxError) -> None:
+    _tell(str(error))
+    if isinstance(error, ManifestError) and len(error.problems) > 1:
+        for problem in error.problems[:PROBLEMS_SHOWN]:
+            print(f"  {problem}", file=sys.stderr)
+        if len(error.problems) > PROBLEMS_SHOWN:
+            print(f"  and {len(error.problems) - PROBLEMS_SHOWN} more", file=sys.stderr)
+
+
+def _tell(message: str) -> None:
+    print(f"voxcpm2: {' '.join(message.split())}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

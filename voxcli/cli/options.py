@@ -1,0 +1,73 @@
+"""The options that several commands share, and the settings they make. Defaults are shown from `run.settings`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from voxcli.run.settings import DEFAULTS, Settings
+
+Ref = Annotated[Path | None, typer.Option("--ref", metavar="AUDIO", help="Speak with the voice of this recording.")]
+Control = Annotated[
+    str | None,
+    typer.Option("--control", metavar="TEXT", help='Describe the voice or the manner, as in "a warm, slow voice".'),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="NAME|FILE", help="Settings by name (fast, quality) or from a .yaml file."),
+]
+Seed = Annotated[
+    int | None, typer.Option("--seed", help="The same seed and text give the same audio.  [default: drawn]")
+]
+Cfg = Annotated[
+    float | None,
+    typer.Option("--cfg", help=f"How strictly text and voice are followed.  [default: {DEFAULTS.cfg}]"),
+]
+Steps = Annotated[
+    int | None,
+    typer.Option("--steps", help=f"Solver steps: more is finer and slower, 2 at least.  [default: {DEFAULTS.steps}]"),
+]
+MinSeconds = Annotated[
+    float | None, typer.Option("--min-seconds", help="Shortest audio.  [default: as the model likes]")
+]
+MaxSeconds = Annotated[
+    float | None, typer.Option("--max-seconds", help="Longest audio.  [default: by the length of the text]")
+]
+MaxChars = Annotated[
+    int | None,
+    typer.Option(
+        "--max-chars",
+        help=f"Longer text is split at sentences, spoken in pieces and joined.  [default: {DEFAULTS.max_chars}]",
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="FOLDER|ID",
+        help="Checkpoint folder or hub id.  [default: $VOXCPM2_MODEL, openbmb/VoxCPM2 if downloaded, the demo voice]",
+    ),
+]
+Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
+Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")]
+MaxBatch = Annotated[
+    int | None, typer.Option("--max-batch", min=1, help="Most requests at once.  [default: by device]")
+]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+
+
+def settings(preset: str | None, **said: Any) -> Settings:
+    """Defaults, then the preset, then what was said on the command line."""
+    base = DEFAULTS
+    if preset is not None:
+        from voxcli.run.presets import load_preset
+
+        base = base.updated(load_preset(preset))
+    return base.updated(said)
+
+
+def examples(*lines: str) -> str:
+    """The last words of a help text: commands that run."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

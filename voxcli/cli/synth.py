@@ -1,0 +1,73 @@
+"""`voxcpm2 synth`: one text into one file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voxcli.cli import options
+from voxcli.cli.options import examples
+from voxcli.errors import InputError
+
+EXAMPLES = examples(
+    'voxcpm2 synth "The sun is rising." -o sunrise.wav',
+    "voxcpm2 synth --file chapter.txt -o chapter.flac --seed 7",
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES, no_args_is_help=True)(synth)
+
+
+def synth(
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")],
+    text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from a file; - is stdin.")] = None,
+    ref: options.Ref = None,
+    control: options.Control = None,
+    preset: options.Preset = None,
+    seed: options.Seed = None,
+    cfg: options.Cfg = None,
+    steps: options.Steps = None,
+    min_seconds: options.MinSeconds = None,
+    max_seconds: options.MaxSeconds = None,
+    max_chars: options.MaxChars = None,
+    model: options.Model = None,
+    device: options.Device = "auto",
+    dtype: options.Dtype = "auto",
+    debug: options.Debug = False,
+) -> None:
+    """Speak one text, of any length, into a file."""
+    from voxcli.run.load import ModelOptions
+    from voxcli.run.speak import single_job, speak_one
+
+    settings = options.settings(
+        preset,
+        seed=seed,
+        cfg=cfg,
+        steps=steps,
+        min_seconds=min_seconds,
+        max_seconds=max_seconds,
+        max_chars=max_chars,
+    )
+    job = single_job(read_text(text, file), out, ref=ref, control=control, settings=settings)
+    print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)
+
+
+def read_text(text: str | None, file: Path | None) -> str:
+    """The text of the argument, of a file or of stdin. Raises InputError when there is none, or more than one."""
+    if (text is None) == (file is None):
+        raise InputError("give the text as an argument, or with --file, and not both" if text else "no text given")
+    if text is not None and text != "-":
+        return text
+    from voxcli.run.rows import decode
+
+    if file is None or str(file) == "-":
+        return decode(sys.stdin.buffer.read(), "stdin")
+    try:
+        return decode(file.read_bytes(), str(file))
+    except OSError as error:
+        raise InputError(f"can't read {file}: {error.strerror or error}") from error

@@ -1,0 +1,115 @@
+"""What this machine has for speaking, what it lacks, and the command that brings it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from voxcli.run import models
+from voxcli.run.models import FULL_MODEL, VARIABLE
+
+State = Literal["ok", "note", "missing"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `remedy` is the command that brings what is missing."""
+
+    what: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """All findings in the order in which they are shown; torch is imported on the way."""
+    yield Finding("voxcpm2", "ok", f"{_version('voxcpm2')} on Python {platform.python_version()}, {platform.system()}")
+    yield from _torch()
+    yield from _audio()
+    yield from _models()
+
+
+def usable(findings: list[Finding]) -> bool:
+    """Whether the tool can speak: torch is there, and some model."""
+    return not any(finding.state == "missing" for finding in findings)
+
+
+def _torch() -> Iterator[Finding]:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        yield Finding("torch", "missing", f"can't be imported: {error}", "pip install torch")
+        return
+    from voxcli.model.weights import resolve_device, resolve_dtype
+    from voxcli.run.bench import device_name
+
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
+    yield Finding("torch", "ok", f"{torch.__version__} ({built})")
+    device = resolve_device("auto")
+    dtype = str(resolve_dtype("auto", device)).removeprefix("torch.")
+    yield Finding("device", "ok", f"{device}, {dtype}; {device_name(device)}")
+    if device.type == "cpu" and _nvidia_driver() and not torch.version.cuda:
+        yield Finding(
+            "GPU", "note", "an NVIDIA driver is here, but this torch is a CPU build", "pip install --upgrade torch"
+        )
+    yield from _attention(device.type)
+
+
+def _attention(device: str) -> Iterator[Finding]:
+    vllm = _version("vllm") if find_spec("vllm") else None
+    yield Finding("attention", "ok", "torch")
+    if device == "cuda" and vllm is None:
+        yield Finding("vllm", "note", "not installed", 'pip install "voxcpm2[vllm]"')
+
+
+def _audio() -> Iterator[Finding]:
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        yield Finding("audio files", "missing", f"soundfile can't be imported: {error}", "pip install soundfile")
+        return
+    yield Finding("audio files", "ok", f"soundfile {soundfile.__version__}, {soundfile.__libsndfile_version__}")
+
+
+def _models() -> Iterator[Finding]:
+    speaking = ""
+    named = os.environ.get(VARIABLE)
+    if named:
+        yield Finding(VARIABLE, "ok", named)
+        speaking = named
+    folder = models.cached_folder(FULL_MODEL)
+    problem = models.defect(folder) if folder else None
+    if folder and not problem:
+        yield Finding(FULL_MODEL, "ok", str(folder))
+        speaking = speaking or FULL_MODEL
+    else:
+        detail = f"incomplete ({problem})" if folder else "not in the local cache"
+        yield Finding(FULL_MODEL, "note", detail, "voxcpm2 download")
+    demo = models.demo_folder()
+    if demo:
+        yield Finding("demo voice", "ok", str(demo))
+        speaking = speaking or "the demo voice"
+    else:
+        yield Finding("demo voice", "note", "not part of this installation", "pip install --force-reinstall voxcpm2")
+    if speaking:
+        yield Finding("speaks with", "ok", speaking)
+    else:
+        yield Finding("speaks with", "missing", "no model at all", "voxcpm2 download")
+
+
+def _nvidia_driver() -> bool:
+    return Path("/proc/driver/nvidia/version").exists() or (sys.platform == "win32" and find_spec("pynvml") is not None)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed as a package)"
