@@ -7,7 +7,6 @@ stdout is data, stderr is for people. Exit codes: 0 all done, 1 some lines faile
 from __future__ import annotations
 
 import sys
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
@@ -34,6 +33,8 @@ for command in (synth, batch, clone, bench, download, doctor):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import version
+
         print(f"voxcpm2 {version('voxcpm2')}")
         raise typer.Exit
 

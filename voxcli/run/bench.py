@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import platform
+import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -159,8 +160,6 @@ def device_name(device: torch.device) -> str:
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.is_file():
-        models = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")
-        ]
-        name = models[0] if models else name
+        found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
+        name = found[1] if found else name
     return f"CPU: {name}, {torch.get_num_threads()} threads"

@@ -79,25 +79,32 @@ def make_plan(jobs: Iterable[Job]) -> Plan:
 
 def prepare(job: Job) -> Utterance:
     """Raises InputError when there is nothing to speak or the description and the recording exclude each other."""
-    description, body = split_control(compose(clean(job.text), job.control))
+    description, body = split_control(compose(clean(job.text, paragraphs=True), job.control))
     if not is_speakable(body):
         raise InputError("the text has nothing to speak: no letter and no digit")
     if description and job.prompt_audio is not None:
         raise InputError(
             f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
         )
-    pieces = tuple(
-        Piece(finish(compose(piece.text, description or None)), piece.pause_s)
+    pieces = [
+        Piece(compose(finish(text), description or None), piece.pause_s)
         for piece in split(body, job.settings.max_chars)
-    )
+        if is_speakable(text := _without_description(piece.text))
+    ]
     foreign = unknown_scripts(body)
     return Utterance(
         job=job,
-        pieces=pieces,
+        pieces=tuple(pieces),
         prompt_text=_before(clean(job.prompt_text), body) if job.prompt_text else "",
         expected_s=expected_seconds(body) + sum(piece.pause_s for piece in pieces),
         warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
     )
+
+
+def _without_description(text: str) -> str:
+    """A later sentence in brackets is spoken: at the start of a piece the model would take it for a description."""
+    aside, rest = split_control(text)
+    return f"{finish(aside)} {rest}".rstrip() if aside else text
 
 
 def expected_seconds(text: str) -> float:

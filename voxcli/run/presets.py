@@ -42,9 +42,7 @@ def load_preset(named: str) -> dict[str, Any]:
     is_path = named.endswith((".yaml", ".yml"))
     path = Path(named) if is_path else preset_folder() / f"{named}.yaml"
     if not is_path and named not in preset_names():
-        raise InputError(
-            f"no preset {named!r}; there are {', '.join(preset_names())}, or give the path of a .yaml file"
-        )
+        raise InputError(f"no preset {named!r}; there are {', '.join(preset_names())}, or name a .yaml file")
     try:
         preset = Preset.model_validate(yaml.safe_load(path.read_text(encoding="utf-8-sig")))
         values = preset.settings.model_dump(exclude_none=True)

@@ -6,7 +6,6 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Literal
 
 from voxcli.errors import OutputError, VoxError
@@ -78,7 +77,7 @@ class ResultLog:
 
     def __enter__(self) -> ResultLog:
         try:
-            self._file = open(self.path, "a+b")  # noqa: SIM115: closed by __exit__
+            self._file = open(self.path, "a+b")
             self._file.seek(0, os.SEEK_END)
             if self._file.tell():
                 self._file.seek(-1, os.SEEK_END)
@@ -88,9 +87,7 @@ class ResultLog:
             raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -179,9 +179,8 @@ class Session:
         job, pieces = take.job, take.utterance.pieces
         clips = [take.clips[index] for index in range(len(pieces))]
         rate = clips[0].sample_rate
-        audio = join(
-            [clip.audio for clip in clips if clip.audio is not None], [piece.pause_s for piece in pieces], rate
-        )
+        parts = [clip.audio for clip in clips if clip.audio is not None]
+        audio = join(parts, [piece.pause_s for piece in pieces], rate)
         limit = math.inf if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         cut = len(audio) > limit
         if cut:
