@@ -1,0 +1,63 @@
+"""The reference implementation (PyPI `voxcpm` 2.0.3) for comparisons.
+
+Only its model is used. Its package initializers pull in a web demo, so an empty package stands in for them, and a
+few lines stand in for librosa, which it imports to read files.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def import_reference() -> Any:
+    """The module `voxcpm.model.voxcpm2`; skips the calling test where the package is not installed."""
+    if "voxcpm.model.voxcpm2" in sys.modules:
+        return sys.modules["voxcpm.model.voxcpm2"]
+    spec = importlib.util.find_spec("voxcpm")
+    if spec is None:
+        pytest.skip("the reference package is missing: pip install --no-deps voxcpm==2.0.3")
+    for needed in ("transformers", "einops"):
+        pytest.importorskip(needed)
+    import transformers  # noqa: F401  (before the stand-ins: it looks for optional packages)
+
+    root = list(spec.submodule_search_locations or [])[0]
+    _stand_in("librosa", load=_load_audio)
+    _stand_in("voxcpm", __path__=[root])
+    _stand_in("voxcpm.model", __path__=[str(Path(root) / "model")])
+    from voxcpm.model import voxcpm2
+
+    return voxcpm2
+
+
+def _stand_in(name: str, **attributes: Any) -> None:
+    module = types.ModuleType(name)
+    module.__spec__ = importlib.machinery.ModuleSpec(name, None, is_package="__path__" in attributes)
+    for key, value in attributes.items():
+        setattr(module, key, value)
+    sys.modules[name] = module
+
+
+def _load_audio(path: str, sr: int, mono: bool) -> tuple[Any, int]:
+    import soundfile
+    import soxr
+
+    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    samples = samples.mean(1)
+    return (samples if rate == sr else soxr.resample(samples, rate, sr)), sr
+
+
+def load_reference(folder: Path) -> Any:
+    """The reference model of a checkpoint folder: float32, CPU, not compiled."""
+    import json
+
+    module = import_reference()
+    model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu")
+    assert json.loads((folder / "config.json").read_text())["dtype"] == "float32", "comparisons are made in float32"
+    return model

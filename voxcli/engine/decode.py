@@ -1,0 +1,42 @@
+"""Latents of finished clips to audio, many clips at a time, each latent once.
+
+The VAE's decoder carries its context from piece to piece, so memory is bounded by the piece whatever a clip's length,
+and on a CPU the piece stays in its cache (measured on 2 cores of an AMD EPYC 7003: 16 clips in pieces of 12 frames
+cost 0.029 s a second of audio, whole 0.15 s).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from voxcli.model.vae import State
+from voxcli.model.voxcpm2 import VoxCPM2
+
+CONTEXT_PATCHES = 3  # of the prompt, decoded before a continuation and cut off, as the reference does
+
+
+class AudioDecoder:
+    def __init__(self, model: VoxCPM2, clips: int, frames: int):
+        """clips: most clips at a time; frames: most latent frames in one call of the VAE, over all clips."""
+        self.model, self.clips, self.frames = model, clips, frames
+
+    def decode(self, latents: list[torch.Tensor]) -> list[torch.Tensor]:
+        """float32[patches, patch_size, feat_dim] each, to float32[patches * patch_samples] each, on the CPU."""
+        audio: list[torch.Tensor] = [torch.empty(0)] * len(latents)
+        # Clips of like length together: the shorter ones of a group are padded to its longest.
+        order = sorted(range(len(latents)), key=lambda i: len(latents[i]))
+        for start in range(0, len(order), self.clips):
+            group = order[start : start + self.clips]
+            padded = torch.nn.utils.rnn.pad_sequence([latents[i] for i in group], batch_first=True)
+            whole = torch.cat(list(self._pieces(padded.flatten(1, 2))), 1)
+            for row, i in enumerate(group):
+                # A causal decoder: what stands behind a clip's last latent does not reach its samples.
+                audio[i] = whole[row, : len(latents[i]) * self.model.patch_samples].clone()
+        return audio
+
+    def _pieces(self, frames: torch.Tensor) -> Iterator[torch.Tensor]:
+        state: State = {}
+        for piece in frames.split(max(1, self.frames // len(frames)), 1):
+            yield self.model.audio_vae.decode(piece.to(self.model.device), state).cpu()

@@ -1,0 +1,392 @@
+"""The engine: continuous batching over a paged cache, in this process.
+
+    add -> (row and pages) -> prefill in chunks -> one patch a step -> finished -> audio -> Clip
+
+It knows nothing of text, files or manifests. `step()` moves everything by one step; `generate()` feeds it from an
+iterable and yields clips as they finish, in any order. What happens to one request does not depend on the others:
+its noise is its own, its pages are its own, and its errors end it alone.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+import torch
+
+from voxcli.engine.decode import CONTEXT_PATCHES, AudioDecoder
+from voxcli.engine.noise import BLOCK
+from voxcli.engine.pages import PAGE_SIZE, Cache, PagePool, pages_for
+from voxcli.engine.request import Clip, Request, StopReason
+from voxcli.engine.scheduler import Scheduler
+from voxcli.engine.sequence import Sequence
+from voxcli.engine.state import BROKEN, STOP, StateTable
+from voxcli.engine.step import decode_step, prefill_step
+from voxcli.engine.voices import Padding, VoiceEncoder
+from voxcli.errors import RequestError
+from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
+from voxcli.model.locdit import Schedule
+from voxcli.model.voxcpm2 import VoxCPM2
+
+BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """
+    max_batch:      most requests at once; None: 32 on a CPU, 64 elsewhere.
+    pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
+                    most `cache_gib`.
+    cache_gib:      bound of the cache when `pages` is None.
+    prefill_tokens: most prompt positions in one step; longer prompts go in chunks.
+    pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
+    decode_clips:   most clips in one audio decode.
+    voices:         most encoded voices kept.
+    """
+
+    max_batch: int | None = None
+    pages: int | None = None
+    cache_gib: float = 2.0
+    prefill_tokens: int = 2048
+    pad_to_bucket: bool | None = None
+    decode_clips: int = 16
+    voices: int = 64
+
+
+@dataclass(eq=False)
+class _Finished:
+    """A sequence whose latents wait for the audio decode."""
+
+    sequence: Sequence
+    latents: torch.Tensor
+    reason: StopReason
+
+
+@dataclass(frozen=True, eq=False)
+class _Flags:
+    """Flags of one queued step (or prefill): for each sequence its attempt and the patch they speak of."""
+
+    values: torch.Tensor
+    about: list[tuple[Sequence, int, int]]
+
+
+@dataclass(eq=False)
+class Counters:
+    """Since the engine was made; for benchmarks and tests."""
+
+    steps: int = 0
+    step_rows: int = 0
+    prefill_tokens: int = 0
+    preemptions: int = 0
+    retries: int = 0
+
+
+class Engine:
+    def __init__(self, model: VoxCPM2, config: EngineConfig = EngineConfig()):
+        self.model, self.config = model, config
+        on_cpu = model.device.type == "cpu"
+        max_batch = config.max_batch or (32 if on_cpu else 64)
+        self._pad = config.pad_to_bucket if config.pad_to_bucket is not None else model.device.type == "cuda"
+        self.state = StateTable(model, max_batch)
+        pages = config.pages or self._default_pages(max_batch)
+        self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
+        self.scheduler = Scheduler(PagePool(pages + 1), self.state)
+        self.attend: PagedAttention = TorchPagedAttention()
+        self.counters = Counters()
+        self.on_patch: Callable[[dict[str, int]], None] | None = None
+        self._voices = VoiceEncoder(model, config.voices)
+        # On a CPU the frames of one call should stay in its cache; a GPU wants many.
+        self._decoder = AudioDecoder(model, config.decode_clips, 192 if on_cpu else 4096)
+        self._schedules: dict[int, Schedule] = {}
+        self._pending: deque[_Flags] = deque()
+        self._finished: list[_Finished] = []
+        self._done: list[Clip] = []
+        self._ids: set[str] = set()
+        self._order = 0
+
+    def _default_pages(self, max_batch: int) -> int:
+        context = self.model.config.context
+        wanted = max_batch * pages_for(min(context, 1024))
+        affordable = int(self.config.cache_gib * 2**30 / Cache.page_bytes(self.model.config, self.model.dtype))
+        return max(min(wanted, affordable), pages_for(context))
+
+    # -- requests in ------------------------------------------------------------------------------------------
+    def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
+        """See VoiceEncoder.encode. May be called from another thread."""
+        return self._voices.encode(samples, key, padding)
+
+    def add(self, request: Request) -> None:
+        """Queue a request; RequestError when its id is in use or it can't fit the model."""
+        if request.request_id in self._ids:
+            raise RequestError(f"request_id {request.request_id!r} is already in use")
+        prompt, sampling = request.prompt, request.sampling
+        if tuple(prompt.patches.shape[1:]) != self.model.patch_shape:
+            raise RequestError(f"prompt patches {tuple(prompt.patches.shape[1:])} are not the model's {self.model.patch_shape}")
+        room = min(self.model.config.context, self.scheduler.pool.total * PAGE_SIZE) - len(prompt)
+        if room <= sampling.min_len:
+            raise RequestError(
+                f"the prompt takes {len(prompt)} positions, the model has {room + len(prompt)}; use a shorter text or voice"
+            )
+        limit = min(int(prompt.target_tokens * sampling.ratio + 10), sampling.max_len, room)
+        seed = random.getrandbits(31) if sampling.seed is None else sampling.seed
+        self._order += 1
+        self._ids.add(request.request_id)
+        self.scheduler.add(Sequence(request, self._order, limit, seed))
+
+    def cancel(self, request_id: str) -> bool:
+        """End a request; its clip comes with the next step. False when there is none of that id."""
+        sequence = self.scheduler.remove_waiting(request_id)
+        if sequence is None:
+            sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
+            if sequence is None:
+                return False
+            self.scheduler.release(sequence)
+        self._end(sequence, "cancelled")
+        return True
+
+    @property
+    def has_work(self) -> bool:
+        return bool(len(self.scheduler) or self._finished or self._done)
+
+    def generate(self, requests: Iterable[Request]) -> Iterator[Clip]:
+        """Run requests, pulled as there is room, and yield their clips as they finish.
+
+        A request that is refused comes back as a clip with an error. Leaving the iterator early cancels the rest.
+        """
+        source = iter(requests)
+        mine: set[str] = set()
+        exhausted = False
+        try:
+            while True:
+                while not exhausted and self.scheduler.waiting < 2 * BUCKETS[-1]:
+                    request = next(source, None)
+                    if request is None:
+                        exhausted = True
+                        break
+                    try:
+                        self.add(request)
+                        mine.add(request.request_id)
+                    except RequestError as error:
+                        yield Clip(request.request_id, self.model.sample_rate, "error", request.sampling.seed or 0, error=str(error))
+                if not self.has_work:
+                    return
+                for clip in self.step():
+                    mine.discard(clip.request_id)
+                    yield clip
+        finally:
+            for request_id in mine:
+                self.cancel(request_id)
+
+    # -- one step ---------------------------------------------------------------------------------------------
+    @torch.inference_mode()
+    def step(self) -> list[Clip]:
+        """Admit, prefill, make one patch for every ready row, end what is finished. Returns clips that are complete."""
+        for sequence in self.scheduler.admit():
+            now = time.perf_counter()
+            if sequence.admitted_at is None:
+                sequence.admitted_at = now
+                sequence.timings.queued_s = now - sequence.added_at
+        self._prefill()
+        # All flags but the newest: the step they came from has long run when the next one is queued.
+        self._read_flags(keep=1)
+        ready = self._make_room([s for s in self.scheduler.running if s.ready])
+        for steps, group in groupby(sorted(ready, key=lambda s: s.request.sampling.steps), lambda s: s.request.sampling.steps):
+            self._isolate(list(group), lambda rows, steps=steps: self._decode(rows, steps))
+        if not ready:
+            self._read_flags(keep=0)
+        for sequence in [s for s in self.scheduler.running if s.finished]:
+            self._finish(sequence)
+        self._decode_audio()
+        if self.on_patch is not None:
+            self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
+        done, self._done = self._done, []
+        return done
+
+    def _prefill(self) -> None:
+        plan = list(self.scheduler.prefills(self.config.prefill_tokens))
+        if plan:
+            shares = {sequence.request_id: share for sequence, share in plan}
+            self._isolate([sequence for sequence, _ in plan], lambda rows: self._run_prefill(rows, shares))
+
+    def _run_prefill(self, sequences: list[Sequence], shares: dict[str, int]) -> None:
+        chunks = [s.chunk(shares[s.request_id]) for s in sequences]
+        hidden = prefill_step(self.model, self.state, self.cache, self.attend, chunks)
+        for sequence, chunk in zip(sequences, chunks, strict=True):
+            sequence.prefilled += len(chunk.token_ids)
+            self.counters.prefill_tokens += len(chunk.token_ids)
+        if hidden is None:
+            return
+        begun = [s for s, chunk in zip(sequences, chunks, strict=True) if chunk.last]
+        self.state.begin(
+            [s.row for s in begun],
+            hidden,
+            [s.condition() for s in begun],
+            [s.request.sampling.cfg for s in begun],
+            [(s.length, s.patches) for s in begun],
+        )
+        for sequence in begun:
+            if sequence.patches % BLOCK:  # resumed in the middle of a block of noise
+                self.state.noise[sequence.row] = sequence.noise.block(sequence.patches // BLOCK)
+        self._pending.append(_Flags(hidden.stop.to(torch.uint8) * STOP, [(s, s.attempt, s.patches) for s in begun]))
+
+    def _make_room(self, ready: list[Sequence]) -> list[Sequence]:
+        """Give every ready row the page of its next patch; when pages run out the youngest rows give way."""
+        for sequence in list(ready):
+            while sequence in ready and not self.scheduler.grow(sequence):
+                youngest = max(self.scheduler.running, key=lambda s: s.order)
+                assert len(self.scheduler.running) > 1, "one request alone always fits: add() saw to that"
+                self._preempt(youngest)
+                if youngest in ready:
+                    ready.remove(youngest)
+        return ready
+
+    def _preempt(self, sequence: Sequence) -> None:
+        made = self._latents(sequence, len(sequence.kept))
+        self.scheduler.release(sequence)
+        sequence.preempt(made.cpu())
+        self.scheduler.add(sequence, first=True)
+        self.counters.preemptions += 1
+
+    def _decode(self, sequences: list[Sequence], steps: int) -> None:
+        for sequence in sequences:
+            if sequence.patches % BLOCK == 0:
+                self.state.noise[sequence.row] = sequence.noise.block(sequence.patches // BLOCK)
+        rows = [s.row for s in sequences]
+        if self._pad:
+            rows += [0] * (next(b for b in (*BUCKETS, len(rows)) if b >= len(rows)) - len(rows))
+        if steps not in self._schedules:
+            self._schedules[steps] = self.model.feat_decoder.schedule(steps)
+        flags = decode_step(
+            self.model,
+            self.state,
+            self.cache,
+            self.attend,
+            torch.tensor(rows, device=self.model.device),
+            self._schedules[steps],
+            max(s.length for s in sequences) + 1,
+        )
+        now = time.perf_counter()
+        for sequence in sequences:
+            sequence.patches += 1
+            if sequence.patches == 1 and sequence.admitted_at is not None:
+                sequence.timings.first_patch_s = now - sequence.admitted_at
+        self._pending.append(_Flags(flags, [(s, s.attempt, s.patches) for s in sequences]))
+        self.counters.steps += 1
+        self.counters.step_rows += len(sequences)
+
+    def _read_flags(self, keep: int) -> None:
+        while len(self._pending) > keep:
+            flags = self._pending.popleft()
+            for value, (sequence, attempt, patch) in zip(flags.values.tolist(), flags.about, strict=False):
+                if attempt != sequence.attempt:
+                    continue
+                if value & STOP:
+                    sequence.flag_stop(patch)
+                if value & BROKEN and sequence in self.scheduler.running:
+                    self.scheduler.release(sequence)
+                    self._end(sequence, "error", error=f"the model gave no finite patch at step {patch - 1}")
+
+    # -- requests out -----------------------------------------------------------------------------------------
+    def _latents(self, sequence: Sequence, first: int) -> torch.Tensor:
+        """Patches first .. of a running sequence, from its pages."""
+        span = torch.arange(first, sequence.patches) + len(sequence.request.prompt)
+        pages = torch.tensor(sequence.pages)
+        return self.cache.latents[(pages[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE).to(self.model.device)]
+
+    def _finish(self, sequence: Sequence) -> None:
+        latents = torch.cat((sequence.kept.to(self.model.device), self._latents(sequence, len(sequence.kept))))
+        self.scheduler.release(sequence)
+        if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts:
+            sequence.retry()
+            self.scheduler.add(sequence, first=True)
+            self.counters.retries += 1
+            return
+        if sequence.admitted_at is not None:
+            sequence.timings.generate_s = time.perf_counter() - sequence.admitted_at
+        stopped = sequence.stop_at is not None and sequence.patches > sequence.stop_at
+        self._finished.append(_Finished(sequence, latents, "stop" if stopped else "length"))
+
+    def _decode_audio(self) -> None:
+        """Decode when a group is full or nothing else is left to do."""
+        idle = not self.scheduler.running
+        while self._finished and (idle or len(self._finished) >= self.config.decode_clips):
+            group, self._finished = self._finished[: self.config.decode_clips], self._finished[self.config.decode_clips :]
+            self._isolate_audio(group)
+
+    def _isolate_audio(self, group: list[_Finished]) -> None:
+        started = time.perf_counter()
+        try:
+            latents = [f.latents.cpu() for f in group]
+            lead = [f.sequence.request.prompt.patches[-CONTEXT_PATCHES:] if f.sequence.request.prompt.continues else f.latents[:0].cpu() for f in group]
+            audio = self._decoder.decode([torch.cat(pair) for pair in zip(lead, latents, strict=True)])
+        except Exception as error:
+            if len(group) > 1:
+                for finished in group:
+                    self._isolate_audio([finished])
+                return
+            self._end(group[0].sequence, "error", error=f"audio decode failed: {_one_line(error)}")
+            return
+        spent = (time.perf_counter() - started) / len(group)
+        for finished, patches, before, samples in zip(group, latents, lead, audio, strict=True):
+            sequence = finished.sequence
+            sequence.timings.decode_s = spent
+            samples = samples[len(before) * self.model.patch_samples :]
+            if not bool(patches.isfinite().all() and samples.isfinite().all()):
+                self._end(sequence, "error", error="the model gave audio that is not finite")
+                continue
+            self._end(sequence, finished.reason, audio=samples.numpy(), latents=patches)
+
+    def _end(
+        self,
+        sequence: Sequence,
+        reason: StopReason,
+        *,
+        audio: np.ndarray | None = None,
+        latents: torch.Tensor | None = None,
+        error: str | None = None,
+    ) -> None:
+        self._ids.discard(sequence.request_id)
+        self._done.append(
+            Clip(
+                request_id=sequence.request_id,
+                sample_rate=self.model.sample_rate,
+                stop_reason=reason,
+                seed=sequence.seed,
+                attempts=sequence.attempt,
+                patches=sequence.patches,
+                bad_case=sequence.bad_case,
+                audio=audio,
+                latents=latents,
+                error=error,
+                timings=sequence.timings,
+            )
+        )
+
+    def _isolate(self, sequences: list[Sequence], run: Callable[[list[Sequence]], None]) -> None:
+        """Run a batch; when it fails run its rows one by one, so that an error ends only the row it belongs to.
+
+        Safe to repeat: a step that raised has not moved any row yet, and writing the same slots again is harmless.
+        """
+        try:
+            run(sequences)
+        except Exception as error:
+            if len(sequences) > 1:
+                for sequence in sequences:
+                    self._isolate([sequence], run)
+                return
+            self.scheduler.release(sequences[0])
+            self._end(sequences[0], "error", error=_one_line(error))
+
+    def check_integrity(self) -> None:
+        """Raises AssertionError with the numbers that disagree."""
+        self.scheduler.check_integrity()
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,0 +1,106 @@
+"""A request on its way through the engine. Knows counts and pages, no tensors of the device."""
+
+from __future__ import annotations
+
+import time
+
+import torch
+
+from voxcli.engine.noise import NoiseSource
+from voxcli.engine.request import Request, Timings
+from voxcli.engine.step import Chunk
+
+
+class Sequence:
+    def __init__(self, request: Request, order: int, limit: int, seed: int):
+        """limit: most patches of one attempt."""
+        self.request = request
+        self.order = order
+        self.limit = limit
+        self.seed = seed
+        self.attempt = 1
+        self.added_at = time.perf_counter()
+        self.admitted_at: float | None = None
+        self.timings = Timings()
+        self.patch_shape = tuple(request.prompt.patches.shape[1:])
+        self._reset()
+
+    def _reset(self) -> None:
+        self.row = 0
+        self.pages: list[int] = []
+        self.prefilled = 0
+        self.patches = 0
+        self.stop_at: int | None = None  # index of the patch that the stop head named as the last
+        self.kept = torch.empty(0, *self.patch_shape)  # patches from before a preemption
+        self.noise = NoiseSource(self.seed, self.patch_shape)  # type: ignore[arg-type]
+
+    @property
+    def request_id(self) -> str:
+        return self.request.request_id
+
+    @property
+    def prompt_length(self) -> int:
+        """Positions to prefill: the prompt and, after a preemption, the patches made so far."""
+        return len(self.request.prompt) + len(self.kept)
+
+    @property
+    def length(self) -> int:
+        """Positions in use once everything queued so far has run."""
+        return len(self.request.prompt) + self.patches
+
+    @property
+    def ready(self) -> bool:
+        """Prefilled and not at its end: takes part in the next step."""
+        return self.prefilled == self.prompt_length and not self.finished
+
+    @property
+    def finished(self) -> bool:
+        """The last patch has been queued."""
+        return self.patches >= self.limit or (self.stop_at is not None and self.patches > self.stop_at)
+
+    @property
+    def bad_case(self) -> bool:
+        """As long as speech of this text can't be: the reference runs such a clip again."""
+        sampling = self.request.sampling
+        return self.patches >= self.request.prompt.target_tokens * sampling.ratio
+
+    def flag_stop(self, patch: int) -> None:
+        """The stop head names patch number `patch` as the last; obeyed only after min_len."""
+        if self.stop_at is None and patch > self.request.sampling.min_len:
+            self.stop_at = patch
+
+    def preempt(self, made: torch.Tensor) -> None:
+        """Give up row and pages. made: the patches since the last prefill, on the CPU; they come back as prompt."""
+        self.kept = torch.cat((self.kept, made))
+        self.row, self.pages, self.prefilled = 0, [], 0
+
+    def retry(self) -> None:
+        """Start again with the next seed."""
+        self.attempt += 1
+        self.seed += 1
+        self._reset()
+
+    def chunk(self, budget: int) -> Chunk:
+        """The next at most `budget` positions to prefill."""
+        prompt, start = self.request.prompt, self.prefilled
+        end = min(start + budget, self.prompt_length)
+        kept = len(self.kept)
+        token_ids = torch.cat((prompt.token_ids, torch.zeros(kept, dtype=torch.int64)))
+        is_audio = torch.cat((prompt.is_audio, torch.ones(kept, dtype=torch.bool)))
+        first = int(is_audio[:start].sum())
+        count = int(is_audio[start:end].sum())
+        return Chunk(
+            row=self.row,
+            start=start,
+            token_ids=token_ids[start:end],
+            is_audio=is_audio[start:end],
+            patches=torch.cat((prompt.patches, self.kept))[first : first + count],
+            last=end == self.prompt_length,
+        )
+
+    def condition(self) -> torch.Tensor:
+        """The patch before the next one: the last kept, the last of the prompt in continuation, else zeros."""
+        if len(self.kept):
+            return self.kept[-1]
+        prompt = self.request.prompt
+        return prompt.patches[-1] if prompt.continues else torch.zeros(*self.patch_shape)

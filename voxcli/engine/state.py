@@ -1,0 +1,75 @@
+"""The table of rows: all that a step reads and writes of a request, as tensors on the device.
+
+`request_id -> row` is the only way in. Row 0 is the padding row: it owns page 0, never moves, and fills a bucket up.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from voxcli.engine.noise import BLOCK
+from voxcli.engine.pages import pages_for
+from voxcli.model.voxcpm2 import Hidden, VoxCPM2
+
+STOP, BROKEN = 1, 2  # bits of a row's flags: the next patch is the last one; the last patch is not finite
+
+
+class StateTable:
+    """
+    mu:          [rows, 2, dit hidden], hidden states that the next patch is made from.
+    cond:        float32[rows, patch_size, feat_dim], the last patch.
+    noise:       float32[rows, BLOCK, patch_size, feat_dim], of the patches of the current block.
+    cfg:         float32[rows].
+    position:    int64[rows], where the next patch goes in the sequence.
+    patch_index: int64[rows], patches made.
+    block_table: int32[rows, pages].
+    """
+
+    def __init__(self, model: VoxCPM2, rows: int):
+        device = model.device
+        self.mu = torch.zeros(rows + 1, 2, model.config.locdit.hidden_size, device=device, dtype=model.dtype)
+        self.cond = torch.zeros(rows + 1, *model.patch_shape, device=device)
+        self.noise = torch.zeros(rows + 1, BLOCK, *model.patch_shape, device=device)
+        self.cfg = torch.ones(rows + 1, device=device)
+        self.position = torch.zeros(rows + 1, device=device, dtype=torch.int64)
+        self.patch_index = torch.zeros(rows + 1, device=device, dtype=torch.int64)
+        self.block_table = torch.zeros(
+            rows + 1, pages_for(model.config.context), device=device, dtype=torch.int32
+        )
+        self._free = list(range(rows, 0, -1))
+        self._rows: dict[str, int] = {}
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    @property
+    def owned(self) -> dict[str, int]:
+        return dict(self._rows)
+
+    def acquire(self, request_id: str) -> int:
+        assert request_id not in self._rows, f"{request_id!r} already has a row"
+        row = self._free.pop()
+        self._rows[request_id] = row
+        return row
+
+    def release(self, request_id: str) -> None:
+        self._free.append(self._rows.pop(request_id))
+
+    def set_pages(self, row: int, start: int, pages: list[int]) -> None:
+        """Pages from the `start`-th of the row on."""
+        self.block_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
+
+    def begin(self, rows: list[int], hidden: Hidden, cond: list[torch.Tensor], cfg: list[float], at: list[tuple[int, int]]) -> None:
+        """Put rows whose prefill is done at their first (or, after a preemption, next) patch.
+
+        at: (position, patches made) of each row.
+        """
+        device = self.mu.device
+        index = torch.tensor(rows, device=device)
+        where = torch.tensor(at, dtype=torch.int64, device=device)
+        self.mu[index] = hidden.mu
+        self.cond[index] = torch.stack(cond).to(device)
+        self.cfg[index] = torch.tensor(cfg, device=device)
+        self.position[index] = where[:, 0]
+        self.patch_index[index] = where[:, 1]

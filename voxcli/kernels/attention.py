@@ -1,0 +1,108 @@
+"""Attention: over pages for the causal LMs, dense for the short local sequences. The plain torch forms.
+
+A KV cache of one layer is [2, pages, page_size, kv_heads, head_dim]; a request's block table lists its pages in
+order, so position p lies in page table[p // page_size] at p % page_size. Free pages may hold anything, NaN too:
+positions beyond a request's length are never part of a sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+
+
+@dataclass(frozen=True, eq=False)
+class PagedBatch:
+    """What a packed batch of R requests and N new tokens attends to.
+
+    positions:   int64[N] of the new tokens in their requests.
+    slots:       int64[N], page * page_size + offset where each new key and value goes.
+    block_table: int32[R, pages], padded with page 0.
+    kv_lens:     int32[R], tokens in the cache including the new ones.
+    cu_q:        int32[R + 1], where each request's new tokens begin in the packed axis.
+    max_q, max_kv: upper bounds of new tokens and of cached tokens of one request.
+    """
+
+    positions: torch.Tensor
+    slots: torch.Tensor
+    block_table: torch.Tensor
+    kv_lens: torch.Tensor
+    cu_q: torch.Tensor
+    max_q: int
+    max_kv: int
+
+
+class PagedAttention(Protocol):
+    """Write new keys and values into their pages, then attend causally."""
+
+    name: str
+
+    def __call__(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: torch.Tensor, batch: PagedBatch
+    ) -> torch.Tensor:
+        """q: [N, heads, dim]; k, v: [N, kv_heads, dim]; returns [N, heads, dim]."""
+        ...
+
+
+class TorchPagedAttention:
+    """Gathers each request's pages and calls scaled_dot_product_attention: any device, any dtype."""
+
+    name = "torch"
+
+    def __call__(
+        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: torch.Tensor, batch: PagedBatch
+    ) -> torch.Tensor:
+        keys, values = cache.flatten(1, 2).unbind()
+        keys[batch.slots] = k
+        values[batch.slots] = v
+        if batch.max_q == 1:
+            return self._decode(q, keys, values, cache.shape[2], batch)
+        return self._prefill(q, keys, values, cache.shape[2], batch)
+
+    @staticmethod
+    def _decode(
+        q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, page_size: int, batch: PagedBatch
+    ) -> torch.Tensor:
+        span = torch.arange(batch.max_kv, device=q.device)
+        slots = batch.block_table[:, span // page_size] * page_size + span % page_size
+        outside = span >= batch.kv_lens[:, None]
+        # A masked score is not enough: 0 * NaN is NaN, so what lies in foreign slots must not enter the product.
+        k = keys[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
+        v = values[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
+        rows, heads, dim = q.shape
+        grouped = q.view(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
+        mask = ~outside[:, None, None, :]
+        return F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask).reshape(rows, heads, dim)
+
+    @staticmethod
+    def _prefill(
+        q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, page_size: int, batch: PagedBatch
+    ) -> torch.Tensor:
+        out = torch.empty_like(q)
+        starts, lens = batch.cu_q.tolist(), batch.kv_lens.tolist()
+        for row, kv_len in enumerate(lens):
+            new = slice(starts[row], starts[row + 1])
+            span = torch.arange(kv_len, device=q.device)
+            slots = batch.block_table[row, span // page_size] * page_size + span % page_size
+            mask = span <= batch.positions[new, None]
+            out[new] = F.scaled_dot_product_attention(
+                q[new].transpose(0, 1)[None],
+                keys[slots].transpose(0, 1)[None],
+                values[slots].transpose(0, 1)[None],
+                attn_mask=mask,
+                enable_gqa=True,
+            )[0].transpose(0, 1)
+        return out
+
+
+def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+    """Every query sees every key. q: [batch, queries, heads, dim]; k, v: [batch, keys, kv_heads, dim]; returns as q."""
+    batch, queries, heads, dim = q.shape
+    groups = heads // k.shape[2]
+    # The query heads of one kv head become more queries of it: no copies of keys and values, one plain product.
+    folded = q.view(batch, queries, k.shape[2], groups, dim).permute(0, 2, 1, 3, 4).reshape(batch, k.shape[2], -1, dim)
+    out = F.scaled_dot_product_attention(folded, k.transpose(1, 2), v.transpose(1, 2))
+    return out.view(batch, -1, queries, groups, dim).transpose(1, 2).reshape(batch, queries, heads, dim)

@@ -1,0 +1,131 @@
+"""LocDiT and its CFM solver: from the hidden states of the two LMs to the next audio patch.
+
+The estimator sees [mu (2 tokens), time, condition (previous patch), noisy patch]: 11 tokens at full size. The solver
+is Euler with classifier-free guidance (the second half of the batch has mu = 0) and the optimized scale of CFG-Zero*
+(Fan et al. 2025), whose first steps have zero velocity and so cost nothing.
+Equals `UnifiedCFM` and `VoxCPMLocDiTV2` of the reference package.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from voxcli.model.config import ModelConfig
+from voxcli.model.transformer import Transformer
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule:
+    """The Euler steps that move: time embeddings [moves, hidden] and step widths (the time runs 1 -> 0)."""
+
+    time_tokens: torch.Tensor
+    widths: tuple[float, ...]
+
+
+def euler_times(steps: int) -> tuple[list[float], list[float]]:
+    """Times and widths of the `steps` Euler steps, in float32 as the reference accumulates them.
+
+    Linear 1 -> 0, warped by t + (cos(pi/2 t) - 1 + t).
+    """
+    span = torch.linspace(1, 0, steps + 1)
+    span = span + (torch.cos(torch.pi / 2 * span) - 1 + span)
+    time, width = span[0], span[0] - span[1]
+    times, widths = [], []
+    for step in range(1, steps + 1):
+        times.append(float(time))
+        widths.append(float(width))
+        time = time - width
+        if step < steps:
+            width = time - span[step + 1]
+    return times, widths
+
+
+def still_steps(steps: int) -> int:
+    """Leading steps of zero velocity (CFG-Zero*)."""
+    return max(1, int((steps + 1) * 0.04))
+
+
+class TimestepEmbedding(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.linear_1 = nn.Linear(width, width)
+        self.linear_2 = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear_2(F.silu(self.linear_1(x)))
+
+
+class Estimator(nn.Module):
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        width = config.locdit.hidden_size
+        self.in_proj = nn.Linear(config.feat_dim, width)
+        self.cond_proj = nn.Linear(config.feat_dim, width)
+        self.out_proj = nn.Linear(width, config.feat_dim)
+        self.time_mlp = TimestepEmbedding(width)
+        self.delta_time_mlp = TimestepEmbedding(width)
+        self.decoder = Transformer(config.locdit, config.lm_config, 2 * config.patch_size + 3)
+
+    def time_tokens(self, times: list[float], deltas: list[float]) -> torch.Tensor:
+        """[moves, hidden]: embedding of each time plus that of each width (0 unless the model has mean velocities)."""
+
+        def embed(values: list[float]) -> torch.Tensor:
+            weight = self.in_proj.weight
+            x = torch.tensor(values, dtype=torch.float32, device=weight.device)
+            half = weight.shape[0] // 2
+            rates = torch.exp(torch.arange(half, device=weight.device) * -(math.log(10000) / (half - 1)))
+            angles = 1000 * x[:, None] * rates
+            return torch.cat((angles.sin(), angles.cos()), -1).to(weight.dtype)
+
+        return self.time_mlp(embed(times)) + self.delta_time_mlp(embed(deltas))
+
+
+class LocDiT(nn.Module):
+    def __init__(self, config: ModelConfig):
+        super().__init__()
+        self.patch_size = config.patch_size
+        self.mean_mode = config.dit_config.dit_mean_mode
+        self.estimator = Estimator(config)
+
+    def schedule(self, steps: int) -> Schedule:
+        """Everything of the solver that depends on the number of steps alone."""
+        times, widths = euler_times(steps)
+        still = still_steps(steps)
+        times, widths = times[still:], widths[still:]
+        deltas = widths if self.mean_mode else [0.0] * len(widths)
+        return Schedule(self.estimator.time_tokens(times, deltas), tuple(widths))
+
+    def forward(
+        self, mu: torch.Tensor, cond: torch.Tensor, noise: torch.Tensor, cfg: torch.Tensor, schedule: Schedule
+    ) -> torch.Tensor:
+        """Solve for the next patch.
+
+        mu:    [batch, 2, hidden], the projected hidden states of the base LM and the residual LM.
+        cond:  [batch, patch_size, feat_dim], the previous patch (zeros at first).
+        noise: [batch, patch_size, feat_dim] float32, the state at time 1.
+        cfg:   [batch] float32, the guidance scale of each row.
+        Returns [batch, patch_size, feat_dim] float32.
+        """
+        net = self.estimator
+        rows, dtype = len(mu), net.in_proj.weight.dtype
+        guided = torch.cat((mu, torch.zeros_like(mu)))
+        condition = net.cond_proj(cond.to(dtype))
+        # The tokens before the noisy patch: only the time changes from step to step.
+        prefix = torch.cat((guided, guided.new_zeros(2 * rows, 1, mu.shape[-1]), condition.repeat(2, 1, 1)), 1)
+        scale = cfg[:, None, None]
+        x = noise
+        for token, width in zip(schedule.time_tokens, schedule.widths, strict=True):
+            prefix[:, 2] = token
+            noisy = net.in_proj(x.to(dtype)).repeat(2, 1, 1)
+            hidden = net.decoder.local(torch.cat((prefix, noisy), 1), slice(-self.patch_size, None))
+            with_mu, without = net.out_proj(hidden).float().chunk(2)
+            # CFG-Zero*: the unconditional velocity is first scaled to fit the conditional one.
+            dot = (with_mu * without).sum((1, 2), keepdim=True)
+            without = without * (dot / (without.square().sum((1, 2), keepdim=True) + 1e-8))
+            x = x - width * (without + scale * (with_mu - without))
+        return x

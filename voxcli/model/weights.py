@@ -1,0 +1,198 @@
+"""From a checkpoint folder to a model in memory.
+
+Names and shapes of every tensor are compared with what config.json asks for before anything is allocated. Pickled
+files are read with `weights_only=True`, always. On the way in, query, key and value become one matrix, gate and up
+another, weight norm is folded into weights, and muP's scales into the matrices they multiply.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from voxcli.errors import CheckpointError, DeviceError
+from voxcli.model.config import ModelConfig, read_config
+from voxcli.model.tokenizer import Tokenizer
+from voxcli.model.transformer import QKVLinear, Rope
+from voxcli.model.vae import CausalConv, CausalTransposedConv
+from voxcli.model.voxcpm2 import VoxCPM2
+
+MODEL_FILES = ("model.safetensors", "pytorch_model.bin")
+VAE_FILES = ("audiovae.safetensors", "audiovae.pth")
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+# In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
+UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
+
+
+def check_folder(folder: Path) -> ModelConfig:
+    """Cheap look at a checkpoint folder: config, tokenizer and weight files are there, the architecture is right."""
+    config = read_config(folder)
+    if not (folder / "tokenizer.json").is_file():
+        raise CheckpointError(f"{folder}: tokenizer.json is missing")
+    _pick(folder, MODEL_FILES)
+    _pick(folder, VAE_FILES)
+    return config
+
+
+def _pick(folder: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    if list(folder.glob("model-*-of-*.safetensors")):
+        raise CheckpointError(f"{folder}: the weights are split into shards; VoxCPM2 comes as one {names[0]}")
+    raise CheckpointError(f"{folder}: {names[0]} (or {names[1]}) is missing")
+
+
+def resolve_device(name: str) -> torch.device:
+    """auto | cpu | cuda[:n] | mps to a device that is there; DeviceError otherwise."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda", 0)
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise DeviceError(f"device {name!r} is not one of auto, cpu, cuda, cuda:N, mps") from None
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise DeviceError("no CUDA device here; use --device cpu, or see `voxcpm2 doctor`")
+        if (device.index or 0) >= torch.cuda.device_count():
+            raise DeviceError(f"{name}: this machine has {torch.cuda.device_count()} CUDA device(s)")
+        return torch.device("cuda", device.index or 0)
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise DeviceError("no MPS device here; use --device cpu")
+    if device.type not in ("cpu", "mps"):
+        raise DeviceError(f"device {name!r} is not one of auto, cpu, cuda, cuda:N, mps")
+    return device
+
+
+def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
+    """auto | float32 | bfloat16 | float16. auto: bfloat16 on CUDA, float32 elsewhere (16 bit is slow or drifts there)."""
+    if name == "auto":
+        return torch.bfloat16 if device.type == "cuda" else torch.float32
+    if name not in DTYPES:
+        raise DeviceError(f"dtype {name!r} is not one of auto, {', '.join(DTYPES)}")
+    return DTYPES[name]
+
+
+def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto") -> VoxCPM2:
+    """Load a checkpoint for inference; the audio VAE stays in float32 whatever `dtype` is.
+
+    Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError.
+    """
+    config = check_folder(folder)
+    to_device = resolve_device(device)
+    to_dtype = resolve_dtype(dtype, to_device)
+    with torch.device("meta"):
+        model = VoxCPM2(config)
+    vae_names = {f"audio_vae.{name}" for name in model.audio_vae.state_dict()}
+    parts = {
+        "": (_pick(folder, MODEL_FILES), {k: v for k, v in model.state_dict().items() if k not in vae_names}),
+        "audio_vae.": (_pick(folder, VAE_FILES), dict(model.audio_vae.state_dict())),
+    }
+    state: dict[str, torch.Tensor] = {}
+    with ExitStack() as stack:
+        for prefix, (path, wanted) in parts.items():
+            read, shapes = _open(path, stack)
+            recipe = {name: _sources(name, model.get_submodule(prefix + name.rpartition(".")[0])) for name in wanted}
+            _compare(path, recipe, wanted, shapes)
+            kind = torch.float32 if prefix else to_dtype
+            for name, sources in recipe.items():
+                value = sources.build([read(source) for source in sources.names]).to(kind)
+                state[prefix + name] = value.to(to_device).contiguous()
+    _fold_mup(state, config)
+    model.load_state_dict(state, strict=True, assign=True)
+    model.tokenizer = Tokenizer.from_folder(folder)
+    return finish(model, to_device)
+
+
+def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:
+    """What every way of making a model ends with: position tables built, ready for inference."""
+    for module in model.modules():
+        if isinstance(module, Rope):
+            module.build(device)
+    return model.eval().requires_grad_(False)
+
+
+class _Sources:
+    """Which tensors of the file make one of ours, and how."""
+
+    def __init__(self, names: list[str], shapes: list[list[int]], build: Callable[[list[torch.Tensor]], torch.Tensor]):
+        self.names, self.shapes, self.build = names, shapes, build
+
+
+def _sources(name: str, module: torch.nn.Module) -> _Sources:
+    owner, _, leaf = name.rpartition(".")
+    value = getattr(module, leaf)
+    shape = list(value.shape)
+    if isinstance(module, QKVLinear):
+        return _stack(owner, ("q_proj", "k_proj", "v_proj"), module.rows, shape[1])
+    if owner.endswith("gate_up_proj"):
+        return _stack(owner, ("gate_proj", "up_proj"), [shape[0] // 2] * 2, shape[1])
+    if leaf == "weight" and isinstance(module, CausalConv | CausalTransposedConv):
+        return _Sources(
+            [f"{owner}.weight_g", f"{owner}.weight_v"],
+            [[shape[0], 1, 1], shape],
+            lambda t: torch._weight_norm(t[1].float(), t[0].float(), 0),
+        )
+    return _Sources([name], [shape], lambda t: t[0])
+
+
+def _stack(owner: str, leaves: tuple[str, ...], rows: list[int], columns: int) -> _Sources:
+    parent = owner.rpartition(".")[0]
+    return _Sources([f"{parent}.{leaf}.weight" for leaf in leaves], [[r, columns] for r in rows], torch.cat)
+
+
+def _compare(
+    path: Path, recipe: dict[str, _Sources], wanted: dict[str, torch.Tensor], shapes: dict[str, list[int]]
+) -> None:
+    expected = {name: shape for s in recipe.values() for name, shape in zip(s.names, s.shapes, strict=True)}
+    missing = sorted(expected.keys() - shapes.keys())
+    if missing:
+        raise CheckpointError(f"{path}: tensor {missing[0]} is missing{_more(missing)}")
+    surplus = sorted(name for name in shapes.keys() - expected.keys() if not name.startswith(UNUSED))
+    if surplus:
+        raise CheckpointError(f"{path}: tensor {surplus[0]} belongs to no part of the model{_more(surplus)}")
+    for name, shape in expected.items():
+        if shapes[name] != shape:
+            raise CheckpointError(f"{path}: tensor {name} has shape {shapes[name]}, config.json asks for {shape}")
+
+
+def _more(names: list[str]) -> str:
+    return f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+
+
+def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], dict[str, list[int]]]:
+    """A reader of single tensors, and the shapes of all."""
+    try:
+        if path.suffix == ".safetensors":
+            handle = stack.enter_context(safe_open(path, framework="pt"))
+            return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        tensors = loaded.get("state_dict", loaded)
+        return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
+    except (OSError, SafetensorError, RuntimeError, ValueError, AttributeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"{path}: damaged or not a weight file ({reason})") from None
+
+
+def _fold_mup(state: dict[str, torch.Tensor], config: ModelConfig) -> None:
+    """muP scales the embedding and each residual branch; a scaled matrix gives the same and costs nothing later."""
+    if not config.lm_config.use_mup:
+        return
+    state["base_lm.embed_tokens.weight"].mul_(config.lm_config.scale_emb)
+    shapes = {
+        "base_lm.": config.base_lm,
+        "residual_lm.": config.residual_lm,
+        "feat_encoder.": config.locenc,
+        "feat_decoder.": config.locdit,
+    }
+    for name, value in state.items():
+        if name.endswith(("o_proj.weight", "down_proj.weight")):
+            value.mul_(next(shape.depth_scale for prefix, shape in shapes.items() if name.startswith(prefix)))
