@@ -1,0 +1,126 @@
+"""Where a text may be cut, and how well: sentences, clauses, words.
+
+Sentence ends are told from the dots of abbreviations, initials, list numbers, numbers and addresses by what stands around
+them. In doubt there is no sentence end: a sentence end missed costs a longer piece, a wrong one is heard.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from enum import IntEnum
+
+from voxcli.text.scripts import UNSPACED
+
+__all__ = ["Strength", "boundaries"]
+
+
+class Strength(IntEnum):
+    """How good a place is to cut at: between letters of a script without spaces (1) up to the end of a sentence (4)."""
+
+    LETTERS = 1
+    SPACE = 2
+    CLAUSE = 3
+    SENTENCE = 4
+
+
+_CLOSERS = "[\"')\\]}\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09]*"
+# ASCII marks end something only before white space or Chinese; the others end it wherever they stand.
+_MARKS = re.compile(
+    rf"(?P<sentence>(?:[.!?]+{_CLOSERS}(?=\s|$|[{UNSPACED}])|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS}))"
+    rf"|(?P<clause>[,;:]{_CLOSERS}(?=\s|$|[{UNSPACED}])|(?<=\s)-+(?=\s)"
+    rf"|[\u2014\u2026\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a]+{_CLOSERS})"
+    r"|(?P<space>\s+)"
+)
+_ATOM = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?:https?://|www\.)[!-~]+")
+_LETTER_PAIR = re.compile(rf"[{UNSPACED}](?=[^\W\d_])|[^\W\d_](?=[{UNSPACED}])")
+_KATAKANA = re.compile("[\u30a1-\u30ff]{2}")
+# Small kana, length and repeat marks never begin a line; Thai and Lao vowels belong to the letter before or after.
+_NO_START = frozenset("\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u30fc\u3005\u309d\u309e\u30fd\u30fe\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3")
+_NO_END = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4")
+
+_BEFORE_NAME = frozenset(
+    "mr mrs ms mx dr prof st mt rev gen col lt sgt capt maj adm gov sen rep hon messrs vs cf viz approx e.g i.e "
+    "mme mlle sr sra srta sig dott hr dhr mevr z.b d.h u.a bzw bijv p.ej".split()
+)
+_BEFORE_NUMBER = frozenset(
+    "no nos nr vol vols p pp pg ch sec fig figs eq art ca jan feb mar apr jun jul aug sep sept oct nov dec".split()
+)
+_WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
+_LIST_NUMBER = re.compile(r"(?:^|[.!?:]\s+)\d{1,3}$")
+
+
+def boundaries(text: str) -> dict[int, Strength]:
+    """Return where `text` may be cut: index of the first character after the cut's mark -> how good the cut is."""
+    found: dict[int, Strength] = {}
+    for place, strength in (*_letters(text), *_marks(text)):
+        found[place] = max(strength, found.get(place, strength))
+    for place in _kept_together(text):
+        found.pop(place, None)
+    return dict(sorted(found.items()))
+
+
+def _marks(text: str) -> Iterator[tuple[int, Strength]]:
+    for match in _MARKS.finditer(text):
+        place = match.end()
+        if match["space"]:
+            yield match.start(), Strength.SPACE
+        elif match["clause"]:
+            if not _between_digits(text, match):
+                yield place, Strength.CLAUSE
+        elif match[0][0] != "." or len(match[0]) > 1:
+            # "Stop!" he said: the sentence goes on.
+            yield place, Strength.CLAUSE if _next_letter(text, place).islower() else Strength.SENTENCE
+        elif not _is_abbreviation(text, match.start(), place) and not _next_letter(text, place).islower():
+            yield place, Strength.SENTENCE
+
+
+def _letters(text: str) -> Iterator[tuple[int, Strength]]:
+    for match in _LETTER_PAIR.finditer(text):
+        place = match.end()
+        before, after = text[place - 1], text[place]
+        if (
+            before.isalpha()
+            and after not in _NO_START
+            and before not in _NO_END
+            and not _KATAKANA.fullmatch(before + after)
+        ):
+            yield place, Strength.LETTERS
+
+
+def _kept_together(text: str) -> Iterator[int]:
+    """Places inside phonemes, tags, addresses and numbers written with spaces, and after "Mr."."""
+    for atom in _ATOM.finditer(text):
+        yield from range(atom.start() + 1, atom.end())
+    for match in re.finditer(r"(?<=\d)\s+(?=[\d%])", text):
+        yield match.start()
+    for match in re.finditer(r"\.(?=\s)", text):
+        if _is_abbreviation(text, match.start(), match.end()):
+            yield match.end()
+
+
+def _is_abbreviation(text: str, dot: int, place: int) -> bool:
+    """Whether the dot at `dot` belongs to what follows as well as to what stands before it."""
+    before = text[max(0, dot - 16) : dot]
+    if _LIST_NUMBER.search(before):
+        return True
+    match = _WORD_BEFORE.search(before)
+    if not match:
+        return False
+    word = match[0]
+    if word.lower() in _BEFORE_NUMBER:
+        return text[place:].lstrip()[:1].isdigit()
+    # An initial, alone or as in U.S. - but not the pronoun.
+    initial = word[-1].isupper() and (len(word) == 1 or word[-2] == ".") and word != "I"
+    return initial or word.lower() in _BEFORE_NAME
+
+
+def _between_digits(text: str, match: re.Match[str]) -> bool:
+    return match.start() > 0 and text[match.start() - 1].isdigit() and text[match.end() : match.end() + 1].isdigit()
+
+
+def _next_letter(text: str, place: int) -> str:
+    """The first character after `place` that is neither white space nor an opening mark; empty at the end."""
+    rest = text[place : place + 16]
+    return next((char for char in rest if not char.isspace() and unicodedata.category(char) not in ("Ps", "Pi", "Po")), "")

@@ -1,0 +1,60 @@
+"""Markdown and HTML marks taken off; the words they mark stay. What might be plain text is left alone."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["strip_markdown"]
+
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*(?:(?:[-*_=][ \t]*){3,}|\|?[ \t]*:?-{3,}:?[ \t|:-]*)$", re.MULTILINE)
+_LINE_START = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+\u2022]|>)[ \t]+)+", re.MULTILINE)
+_CELL_BORDER = re.compile(r"[ \t]*\|[ \t]*")
+_TABLE_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+# A target must look like an address: "[laughing](softly)" is speech.
+_LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\((?=[^()\s]*[/.:#])[^()\s]{1,2000}(?:[ \t]+\"[^\"\n]{0,500}\")?\)")
+_AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
+_STRONG = re.compile(r"(?<![\d*])\*\*(?=[^\s*])([^*]{1,1000})(?<=\S)\*\*(?![\d*])")
+_EMPHASIS = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*]{1,1000})(?<=\S)\*(?![\w*])")
+_UNDERLINE = re.compile(r"(?<![\w_])(_{1,3})(?=[^\s_])([^_]{1,1000})(?<=\S)\1(?![\w_])")
+_STRUCK = re.compile(r"~~(?=\S)([^~]{1,1000})(?<=\S)~~")
+_APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`\u00b4](?=[^\W\d_])")
+
+_ATTRIBUTES = r"(?:\s+[\w:-]{1,50}=(?:\"[^\"<>]{0,500}\"|'[^'<>]{0,500}'|[^\s\"'<>]{1,500}))*\s*"
+_TAG_NAMES = r"a|b|blockquote|code|del|div|em|font|h[1-6]|i|li|mark|ol|p|pre|s|small|span|strong|sub|sup|u|ul"
+_CLOSING = re.compile(rf"</({_TAG_NAMES})\s*>", re.IGNORECASE)
+_OPENING = re.compile(rf"<({_TAG_NAMES}){_ATTRIBUTES}>", re.IGNORECASE)
+_LONE_TAG = re.compile(rf"<(?:br|hr|img|p){_ATTRIBUTES}/?>", re.IGNORECASE)
+_COMMENT_OPEN, _COMMENT_CLOSE = "<!--", "-->"
+
+
+def strip_markdown(text: str) -> str:
+    """Return `text` without headings' #, list bullets, quotes' >, emphasis, code marks, links' addresses and HTML tags.
+
+    Lines matter here: call it before line breaks are collapsed. Arithmetic (2 * 3), snake_case, comparisons (a < b),
+    [tags] and {phonemes} stay as they are.
+    """
+    text = _FENCE.sub("", text)
+    text = _RULE.sub("", text)
+    text = _TABLE_ROW.sub(lambda m: _CELL_BORDER.sub(", ", m[0].strip().strip("|").strip()), text)
+    text = _LINE_START.sub("", text)
+    text = _strip_html(text)
+    text = _LINK.sub(r"\1", text)
+    text = _AUTOLINK.sub(r"\1", text)
+    text = _APOSTROPHE.sub("'", text).replace("`", "")
+    for marks in (_STRONG, _EMPHASIS, _STRUCK):
+        text = marks.sub(r"\1", text)
+    return _UNDERLINE.sub(r"\2", text)
+
+
+def _strip_html(text: str) -> str:
+    """Without tags. An opening tag counts only when its closing one is there: "a <b> c" is algebra."""
+    if "<" not in text:
+        return text
+    closed = {name.lower() for name in _CLOSING.findall(text)}
+    text = _CLOSING.sub("", text)
+    text = _OPENING.sub(lambda m: "" if m[1].lower() in closed else m[0], text)
+    text = _LONE_TAG.sub(" ", text)
+    while (start := text.find(_COMMENT_OPEN)) >= 0 and (end := text.find(_COMMENT_CLOSE, start)) >= 0:
+        text = text[:start] + text[end + len(_COMMENT_CLOSE) :]
+    return text
