@@ -37,15 +37,22 @@ _ATOM = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?:https?://|www\.)[!-~]+")
 _LETTER_PAIR = re.compile(rf"[{UNSPACED}](?=[^\W\d_])|[^\W\d_](?=[{UNSPACED}])")
 _KATAKANA = re.compile("[\u30a1-\u30ff]{2}")
 # Small kana, length and repeat marks never begin a line; Thai and Lao vowels belong to the letter before or after.
-_NO_START = frozenset("\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u30fc\u3005\u309d\u309e\u30fd\u30fe\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3")
+_NO_START = frozenset(
+    "\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u30fc\u3005\u309d\u309e\u30fd\u30fe\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
+)
 _NO_END = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4")
 
 _BEFORE_NAME = frozenset(
-    "mr mrs ms mx dr prof st mt rev gen col lt sgt capt maj adm gov sen rep hon messrs vs cf viz approx e.g i.e "
-    "mme mlle sr sra srta sig dott hr dhr mevr z.b d.h u.a bzw bijv p.ej".split()
+    re.findall(
+        r"\S+",
+        "mr mrs ms mx dr prof st mt rev gen col lt sgt capt maj adm gov sen rep hon messrs vs cf viz approx e.g i.e "
+        "mme mlle sr sra srta sig dott hr dhr mevr z.b d.h u.a bzw bijv p.ej",
+    )
 )
 _BEFORE_NUMBER = frozenset(
-    "no nos nr vol vols p pp pg ch sec fig figs eq art ca jan feb mar apr jun jul aug sep sept oct nov dec".split()
+    re.findall(
+        r"\S+", "no nos nr vol vols p pp pg ch sec fig figs eq art ca jan feb mar apr jun jul aug sep sept oct nov dec"
+    )
 )
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
 _LIST_NUMBER = re.compile(r"(?:^|[.!?:]\s+)\d{1,3}$")
@@ -123,4 +130,6 @@ def _between_digits(text: str, match: re.Match[str]) -> bool:
 def _next_letter(text: str, place: int) -> str:
     """The first character after `place` that is neither white space nor an opening mark; empty at the end."""
     rest = text[place : place + 16]
-    return next((char for char in rest if not char.isspace() and unicodedata.category(char) not in ("Ps", "Pi", "Po")), "")
+    return next(
+        (char for char in rest if not char.isspace() and unicodedata.category(char) not in ("Ps", "Pi", "Po")), ""
+    )

@@ -58,7 +58,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _LINE_BREAK = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 # Letters that Unicode keeps for old encodings and fonts: Latin ligatures (PDF text), Arabic presentation forms,
 # full-width ASCII letters and digits, half-width kana. Full-width punctuation is not here: it is right in Chinese text.
-_OLD_FORMS = re.compile("[\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]+")
+_OLD_FORMS = re.compile(
+    "[\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]+"
+)
 _EMOJI = re.compile(
     "[\u2300-\u23ff\u2500-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff\u20e3]"
     "|[\u00a9\u00ae\u2122\u2139\u2190-\u21ff](?=\ufe0f)"

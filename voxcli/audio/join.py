@@ -1,0 +1,59 @@
+"""Clips of one text -> one clip: level kept even, pauses between, no clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxcli.audio.levels import active_rms
+
+__all__ = ["join"]
+
+Samples = NDArray[np.float32]
+
+FADE_S = 0.008  # shorter than the attack of a consonant, longer than a click
+MAX_GAIN = 2.0  # 6 dB either way: a whisper among shouts stays one
+PEAK = 0.99
+
+
+def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int) -> Samples:
+    """Join mono `clips` (float32[n_i] at `rate` Hz) with `pauses_s[i]` seconds of silence after clip i, the last
+    included.
+
+    Each clip is brought to the median level of all, by 6 dB at most, and faded in and out at its edges, so that it
+    starts and ends at zero. Returns float32[sum(n_i) + sum(round(pauses_s[i] * rate))]: clip i starts after what is
+    before it in these sums. A single clip keeps its samples but for the fades.
+    """
+    if len(clips) != len(pauses_s):
+        raise ValueError(f"{len(clips)} clips need as many pauses, not {len(pauses_s)}")
+    pauses = [round(pause_s * rate) for pause_s in pauses_s]
+    out = np.zeros(sum(map(len, clips)) + sum(pauses), dtype=np.float32)
+    start = 0
+    for clip, gain, pause in zip(clips, _gains(clips, rate), pauses, strict=True):
+        part = out[start : start + len(clip)]
+        np.multiply(clip, np.float32(gain), out=part)
+        _fade_edges(part, rate)
+        start += len(clip) + pause
+    return out
+
+
+def _gains(clips: Sequence[Samples], rate: int) -> list[float]:
+    """What brings each clip to the median level, its peak not beyond full scale by that."""
+    levels = [active_rms(clip, rate) for clip in clips]
+    target = float(np.median([level for level in levels if level] or [0.0]))
+    gains = []
+    for clip, level in zip(clips, levels, strict=True):
+        gain = min(max(target / level, 1 / MAX_GAIN), MAX_GAIN) if level else 1.0
+        peak = float(np.abs(clip).max(initial=0.0))
+        gains.append(min(gain, max(1.0, PEAK / peak)) if peak else 1.0)
+    return gains
+
+
+def _fade_edges(clip: Samples, rate: int) -> None:
+    """Fade in and out, in place, along half a cosine: no step and no corner at either end."""
+    size = min(round(FADE_S * rate), len(clip) // 2)
+    fade = (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / max(1, size))).astype(np.float32)
+    clip[:size] *= fade
+    clip[len(clip) - size :] *= fade[::-1]

@@ -1,0 +1,63 @@
+"""How loud sound is and where it is quiet. Mono float samples throughout; levels are linear, full scale is 1."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "trim_silence"]
+
+Samples = NDArray[np.float32]
+
+FRAME_S = 0.02
+# A frame belongs to the speech when it is at most this much below the loudest one (-20 dB).
+_ACTIVE = 0.1
+
+
+def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[np.float64]:
+    """Root mean square of each frame of `frame_s` seconds: float64[ceil(samples / frame)], the last one may be
+    short.
+    """
+    size = max(1, round(frame_s * rate))
+    power = np.square(samples, dtype=np.float64)
+    starts = np.arange(0, len(power), size)
+    sums = np.add.reduceat(power, starts) if len(power) else np.zeros(0)
+    return np.sqrt(sums / np.minimum(size, len(power) - starts))
+
+
+def active_rms(samples: Samples, rate: int) -> float:
+    """Root mean square of the speech in `samples`: of the frames within 20 dB of the loudest. 0 for nothing or
+    silence.
+    """
+    frames = frame_rms(samples, rate)
+    if not len(frames) or not frames.max():
+        return 0.0
+    active = frames[frames >= _ACTIVE * frames.max()]
+    return float(np.sqrt(np.mean(np.square(active))))
+
+
+def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:
+    """Index in [start, stop) of the middle of the quietest 0.1 s there, the latest of equals: a pause, not a
+    syllable.
+    """
+    size = max(1, round(0.1 * rate))
+    power = np.concatenate(([0.0], np.cumsum(np.square(samples[start:stop], dtype=np.float64))))
+    if len(power) <= size:
+        return stop
+    sums = power[size:] - power[:-size]
+    # A cumulative sum leaves dust of about 1e-16 of the total: what is within it is equally quiet.
+    equal = np.flatnonzero(sums <= sums.min() + 1e-12 * power[-1])
+    return start + int(equal[-1]) + size // 2
+
+
+def trim_silence(samples: Samples, rate: int, *, threshold_db: float = -40.0, keep_s: float = 0.1) -> Samples:
+    """Return `samples` without the silence before and after the speech, but for `keep_s` seconds of it.
+
+    Silence is what lies `threshold_db` below the clip's own peak, so a quiet recording is not taken for silence.
+    """
+    size = np.abs(samples)
+    loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
+    if not len(loud):
+        return samples
+    keep = round(keep_s * rate)
+    return samples[max(0, loud[0] - keep) : loud[-1] + 1 + keep]

@@ -1,0 +1,109 @@
+"""Opening a sound file from anywhere: what can't be a voice is refused in one line, before a sample is read."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+import soundfile
+
+from voxcli.errors import AudioError
+
+__all__ = ["MAX_CHANNELS", "RATES", "open_sound", "refuse_cut_off", "shown"]
+
+MAX_CHANNELS = 8
+RATES = range(8_000, 192_001)
+# A minute of 192 kHz in 8 channels of doubles is 0.7 GB: more is not a voice, and would take long just to hash.
+MAX_BYTES = 2**30
+
+# libsndfile takes what is there when a header promises more, and says so only in its log.
+_PROMISE = re.compile(r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+_OGG_PAGE = 65_307  # bytes at most
+# What programs write that did not know the length when they began (ffmpeg, sox and recorders writing to a pipe).
+_UNKNOWN_LENGTH = (range(0x7FFF_F000, 0x8000_0000), range(0xFFFF_FF00, 0x1_0000_0000))
+
+
+def shown(path: Path) -> str:
+    """`path` for a message of one line."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in str(path))
+
+
+@contextmanager
+def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
+    """Open `path` once, as bytes and as sound, so that both are of the same file.
+
+    The content decides about the format, never the extension. Raises AudioError for what is missing, no file, not
+    readable, no sound, cut off, empty, or beyond the limits above.
+    """
+    with _open_bytes(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if not size:
+            raise AudioError(f"{shown(path)}: the file is empty")
+        if size > MAX_BYTES:
+            raise AudioError(f"{shown(path)}: the file has {size / 1e9:.1f} GB; a voice is about a minute of speech")
+        if _is_cut_ogg(file, size):
+            raise AudioError(f"{shown(path)}: the file is cut off; its last page is missing")
+        try:
+            sound = soundfile.SoundFile(file)
+        except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError) as error:
+            raise AudioError(f"{shown(path)}: not a sound file that can be read ({_reason(error)})") from error
+        with sound:
+            _check_header(path, sound)
+            yield file, sound
+
+
+def _open_bytes(path: Path) -> BinaryIO:
+    try:
+        # Looked at before it is opened: opening a pipe would wait for its other end.
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise AudioError(f"{shown(path)}: this is a folder, not a sound file")
+        if not stat.S_ISREG(mode):
+            raise AudioError(f"{shown(path)}: not a regular file")
+        # By descriptor, so that soundfile sees no name and does not go by an extension such as .raw.
+        return open(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb")
+    except FileNotFoundError:
+        raise AudioError(f"{shown(path)}: no such file") from None
+    except PermissionError:
+        raise AudioError(f"{shown(path)}: no permission to read it") from None
+    except (OSError, ValueError) as error:
+        raise AudioError(f"{shown(path)}: can't be opened ({getattr(error, 'strerror', None) or error})") from error
+
+
+def _is_cut_ogg(file: BinaryIO, size: int) -> bool:
+    """Whether this is an Ogg file whose last page does not say that it is the last (RFC 3533, flag 4 of a page)."""
+    head = file.read(4)
+    file.seek(max(0, size - _OGG_PAGE))
+    tail = file.read(_OGG_PAGE) if head == b"OggS" else b""
+    file.seek(0)
+    page = tail.rfind(b"OggS")
+    return head == b"OggS" and (page < 0 or not tail[page + 5 : page + 6] or not tail[page + 5] & 4)
+
+
+def _check_header(path: Path, sound: soundfile.SoundFile) -> None:
+    if sound.samplerate not in RATES:
+        limits = f"{RATES.start:,} to {RATES.stop - 1:,} Hz"
+        raise AudioError(f"{shown(path)}: its sample rate is {sound.samplerate:,} Hz; {limits} can be used")
+    if sound.channels > MAX_CHANNELS:
+        raise AudioError(f"{shown(path)}: it has {sound.channels} channels; up to {MAX_CHANNELS} can be used")
+    for match in _PROMISE.finditer(sound.extra_info):
+        promised, there = int(match[1]), int(match[2])
+        if promised > there and not any(promised in sizes for sizes in _UNKNOWN_LENGTH):
+            refuse_cut_off(path, there / promised)
+    if sound.frames <= 0:
+        raise AudioError(f"{shown(path)}: there is no sound in it, only a header")
+
+
+def refuse_cut_off(path: Path, share: float) -> None:
+    """Raise AudioError for a file of which only `share` is there."""
+    raise AudioError(f"{shown(path)}: the file is cut off; only {share:.0%} of the sound its header promises is there")
+
+
+def _reason(error: Exception) -> str:
+    text = getattr(error, "error_string", None) or str(error)
+    return " ".join(str(text).split()).rstrip(".") or type(error).__name__

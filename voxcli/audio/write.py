@@ -1,0 +1,175 @@
+"""Samples -> a file that is there whole or not at all, whenever the process or the machine stops."""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO, NamedTuple
+
+import numpy as np
+import soundfile
+from numpy.typing import NDArray
+
+from voxcli.audio.source import shown
+from voxcli.errors import OutputError
+
+__all__ = ["FORMATS", "TEMPORARY", "Format", "check_output", "write_atomic", "write_audio"]
+
+# Names of files being written, for `Path.glob`: what a killed process leaves behind.
+TEMPORARY = ".voxcpm2-*.part"
+
+_BLOCK_FRAMES = 1 << 16
+_WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
+
+
+class Format(NamedTuple):
+    """How libsndfile calls a format and its sample encoding, the extension of its files, and the rates it knows."""
+
+    container: str
+    subtype: str
+    extension: str
+    rates: frozenset[int] | None = None
+
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "wav": Format("WAV", "PCM_16", ".wav"),
+        "wav24": Format("WAV", "PCM_24", ".wav"),
+        "wavf": Format("WAV", "FLOAT", ".wav"),
+        "flac": Format("FLAC", "PCM_16", ".flac"),
+        "ogg": Format("OGG", "OPUS", ".ogg", frozenset({8_000, 12_000, 16_000, 24_000, 48_000})),
+        "mp3": Format(
+            "MP3",
+            "MPEG_LAYER_III",
+            ".mp3",
+            frozenset({8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000}),
+        ),
+    }
+)
+
+
+def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
+    """Raise OutputError when `write_audio` could not write there. Cheap, for before the work; creates nothing."""
+    _format(path, rate, format)
+    if path.is_dir():
+        raise OutputError(f"{shown(path)}: this is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise OutputError(f"{shown(path)}: there is no folder {shown(path.parent)}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{shown(path)}: no permission to write in {shown(path.parent)}")
+
+
+def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
+    """Write mono `samples` (float[n], full scale 1) at `rate` Hz as `path`, replacing what is there.
+
+    What goes beyond full scale is clipped, but in "wavf". A process killed meanwhile leaves a file named like TEMPORARY and
+    nothing under `path`; an error leaves nothing at all. Raises OutputError, naming the file and the reason.
+    """
+    kind = _format(path, rate, format)
+    samples = np.asarray(samples, dtype=np.float32)
+    if samples.ndim != 1 or not len(samples):
+        raise OutputError(f"{shown(path)}: there is no mono sound to write (shape {samples.shape})")
+    if not np.isfinite(samples).all():
+        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
+    width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
+    if kind.container == "WAV" and len(samples) * width > _WAV_BYTES:
+        raise OutputError(f"{shown(path)}: {len(samples) / rate / 3600:.1f} hours are more than WAV can hold; use flac")
+    with _replacing(path) as file:
+        sink = _Sink(file)
+        try:
+            with soundfile.SoundFile(
+                sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
+            ) as sound:
+                # In blocks: libsndfile's Vorbis and Opus encoders use the stack for all they are given at once.
+                for start in range(0, len(samples), _BLOCK_FRAMES):
+                    sound.write(samples[start : start + _BLOCK_FRAMES])
+        except (soundfile.SoundFileError, AssertionError) as error:
+            raise sink.error or OutputError(
+                f"{shown(path)}: can't be written as {format} ({_reason(error)})"
+            ) from error
+        if sink.error:
+            raise sink.error
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write `data` as `path`, whole or not at all. Raises OutputError, naming the file and the reason."""
+    with _replacing(path) as file:
+        file.write(data)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file beside `path` that takes its place, on the disk and not only in memory, when the block ends without error."""
+    temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{shown(path)}: can't be written ({getattr(error, 'strerror', None) or error})") from error
+    finally:
+        with suppress(OSError, ValueError):
+            temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last. Windows has no such thing: a folder can't be opened there."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+class _Sink:
+    """A file for libsndfile that keeps the first error: raised through its C callbacks an error would be printed and lost."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self.error: OSError | None = None
+
+    def write(self, data: bytes) -> int:
+        if self.error is None:
+            try:
+                return self._file.write(data)
+            except OSError as error:
+                self.error = error
+        return 0
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def read(self, size: int = -1) -> bytes:
+        return b""
+
+
+def _format(path: Path, rate: int, name: str) -> Format:
+    kind = FORMATS.get(name)
+    if kind is None:
+        raise OutputError(f"{shown(path)}: unknown format {name!r}; choose one of {', '.join(FORMATS)}")
+    if kind.container not in soundfile.available_formats():
+        raise OutputError(f"{shown(path)}: the installed libsndfile can't write {name}; choose wav or flac")
+    if kind.rates is not None and rate not in kind.rates:
+        rates = ", ".join(f"{known / 1000:g}" for known in sorted(kind.rates))
+        raise OutputError(f"{shown(path)}: {name} can't hold {rate / 1000:g} kHz, only {rates} kHz")
+    return kind
+
+
+def _reason(error: BaseException) -> str:
+    text = getattr(error, "error_string", None) or str(error)
+    return " ".join(str(text).split()).rstrip(".") or type(error).__name__
