@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms, quietest_place, trim_silence
 from voxcli.audio.resample import resample
-from voxcli.audio.source import open_sound, refuse_cut_off, shown
+from voxcli.audio.source import check_end, open_sound, refuse_cut_off, shown
 from voxcli.errors import AudioError
 
 __all__ = ["Voice", "check_voice", "read_voice"]
@@ -47,9 +47,11 @@ class Voice:
 
 
 def check_voice(path: Path) -> None:
-    """Raise AudioError when `path` is not a sound file with samples in it. Cheap: reads no more than its header."""
-    with open_sound(path):
-        pass
+    """Raise AudioError when `path` is not a whole sound file with samples in it. Cheap: reads its header and its
+    end.
+    """
+    with open_sound(path) as (_, sound):
+        check_end(path, sound)
 
 
 def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0, trim: bool = False) -> Voice:

@@ -14,7 +14,7 @@ import soundfile
 
 from voxcli.errors import AudioError
 
-__all__ = ["MAX_CHANNELS", "RATES", "open_sound", "refuse_cut_off", "shown"]
+__all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "refuse_cut_off", "shown"]
 
 MAX_CHANNELS = 8
 RATES = range(8_000, 192_001)
@@ -97,6 +97,21 @@ def _check_header(path: Path, sound: soundfile.SoundFile) -> None:
             refuse_cut_off(path, there / promised)
     if sound.frames <= 0:
         raise AudioError(f"{shown(path)}: there is no sound in it, only a header")
+
+
+def check_end(path: Path, sound: soundfile.SoundFile) -> None:
+    """Raise AudioError when the last tenth of a second can't be read: FLAC and MP3 are cut off without their header
+    knowing.
+
+    Moves the reading position.
+    """
+    try:
+        sound.seek(max(0, sound.frames - sound.samplerate // 10))
+        there = len(sound.read(sound.samplerate // 10, dtype="float32"))
+    except soundfile.SoundFileError as error:
+        raise AudioError(f"{shown(path)}: the file is damaged or cut off; its end can't be read") from error
+    if not there:
+        raise AudioError(f"{shown(path)}: the file is cut off; its end is missing")
 
 
 def refuse_cut_off(path: Path, share: float) -> None:

@@ -28,12 +28,11 @@ _WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
 
 
 class Format(NamedTuple):
-    """How libsndfile calls a format and its sample encoding, the extension of its files, and the rates it knows."""
+    """How libsndfile calls a format and its sample encoding, and the extension of its files."""
 
     container: str
     subtype: str
     extension: str
-    rates: frozenset[int] | None = None
 
 
 FORMATS: Mapping[str, Format] = MappingProxyType(
@@ -42,15 +41,15 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "wav24": Format("WAV", "PCM_24", ".wav"),
         "wavf": Format("WAV", "FLOAT", ".wav"),
         "flac": Format("FLAC", "PCM_16", ".flac"),
-        "ogg": Format("OGG", "OPUS", ".ogg", frozenset({8_000, 12_000, 16_000, 24_000, 48_000})),
-        "mp3": Format(
-            "MP3",
-            "MPEG_LAYER_III",
-            ".mp3",
-            frozenset({8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000}),
-        ),
+        "ogg": Format("OGG", "OPUS", ".ogg"),
+        "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3"),
     }
 )
+# Sample rates that Opus (RFC 6716) and MP3 (ISO 11172-3, 13818-3 and the 2.5 extension) know; the others take any.
+_RATES = {
+    "OPUS": (8_000, 12_000, 16_000, 24_000, 48_000),
+    "MPEG_LAYER_III": (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000),
+}
 
 
 def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
@@ -67,8 +66,8 @@ def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
 def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
     """Write mono `samples` (float[n], full scale 1) at `rate` Hz as `path`, replacing what is there.
 
-    What goes beyond full scale is clipped, but in "wavf". A process killed meanwhile leaves a file named like TEMPORARY and
-    nothing under `path`; an error leaves nothing at all. Raises OutputError, naming the file and the reason.
+    What goes beyond full scale is clipped, but in "wavf". A process killed meanwhile leaves a file named like
+    TEMPORARY and nothing new under `path`; an error leaves nothing. Raises OutputError, naming the file and the reason.
     """
     kind = _format(path, rate, format)
     samples = np.asarray(samples, dtype=np.float32)
@@ -104,7 +103,9 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place, on the disk and not only in memory, when the block ends without error."""
+    """A file beside `path` that takes its place, on the disk and not only in memory, when the block ends without
+    error.
+    """
     temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
     try:
         if path.is_dir():
@@ -134,7 +135,9 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Sink:
-    """A file for libsndfile that keeps the first error: raised through its C callbacks an error would be printed and lost."""
+    """A file for libsndfile that keeps the first error: raised through its C callbacks an error would be printed and
+    lost.
+    """
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -164,9 +167,10 @@ def _format(path: Path, rate: int, name: str) -> Format:
         raise OutputError(f"{shown(path)}: unknown format {name!r}; choose one of {', '.join(FORMATS)}")
     if kind.container not in soundfile.available_formats():
         raise OutputError(f"{shown(path)}: the installed libsndfile can't write {name}; choose wav or flac")
-    if kind.rates is not None and rate not in kind.rates:
-        rates = ", ".join(f"{known / 1000:g}" for known in sorted(kind.rates))
-        raise OutputError(f"{shown(path)}: {name} can't hold {rate / 1000:g} kHz, only {rates} kHz")
+    rates = _RATES.get(kind.subtype, (rate,))
+    if rate not in rates:
+        known = ", ".join(f"{known / 1000:g}" for known in rates)
+        raise OutputError(f"{shown(path)}: {name} can't hold {rate / 1000:g} kHz, only {known} kHz")
     return kind
 
 

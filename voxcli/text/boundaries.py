@@ -1,7 +1,7 @@
 """Where a text may be cut, and how well: sentences, clauses, words.
 
-Sentence ends are told from the dots of abbreviations, initials, list numbers, numbers and addresses by what stands around
-them. In doubt there is no sentence end: a sentence end missed costs a longer piece, a wrong one is heard.
+Sentence ends are told from the dots of abbreviations, initials, list numbers, numbers and addresses by what stands
+around them. In doubt there is no sentence end: a sentence end missed costs a longer piece, a wrong one is heard.
 """
 
 from __future__ import annotations

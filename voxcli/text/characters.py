@@ -1,7 +1,7 @@
 """Characters of text from anywhere -> the plain characters that mean the same. Unicode NFC.
 
-Typographic quotes, dashes, dots and spaces become plain ones; invisible characters go; ligatures, presentation forms and
-full-width letters and digits become the letters they stand for. Emoji go.
+Typographic quotes, dashes, dots and spaces become plain ones; invisible characters go; ligatures, presentation forms
+and full-width letters and digits become the letters they stand for. Emoji go.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ def _translated(char: str) -> str:
         return "\n" if char == "\n" else " "
     if category == "Cf":
         return char if char in _JOINERS or char in _VISIBLE_FORMAT else ""
-    # Controls, unassigned, private, lone surrogates; variation selectors; what decoders write for bytes they can't read.
+    # Controls, unassigned, private, lone surrogates; variation selectors; what decoders write for bytes they can't
+    # read.
     silent = category[0] == "C" or "\ufe00" <= char <= "\ufe0f" or char in "\ufffc\ufffd" or char >= "\U000e0000"
     return "" if silent else char
 

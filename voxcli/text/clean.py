@@ -41,11 +41,12 @@ _FULL_STOPS = {
 def clean(text: str, *, paragraphs: bool = False) -> str:
     """Return `text` on one line, ready for the tokenizer. Never raises; cleaning twice changes nothing.
 
-    paragraphs: keep blank lines, each as one "\\n\\n", for `split` to end a piece there. For text about to be split only:
+    paragraphs: keep blank lines, each as one "\\n\\n", for `split` to end a piece there. For text about to be split
+    only:
                 what goes to the tokenizer has no line breaks.
     """
-    # Taking one thing away can uncover another ("# - item", nested links), so it is done until nothing changes; the bound
-    # only matters for text made to hurt.
+    # Taking one thing away can uncover another ("# - item", nested links), so it is done until nothing changes; the
+    # bound only matters for text made to hurt.
     for _ in range(_PASSES):
         if is_plain(text):
             break
@@ -86,8 +87,8 @@ def finish(text: str) -> str:
 def split_control(text: str) -> tuple[str, str]:
     """Take "(description)text" apart: ("description", "text"), or ("", text) when it does not start with a description.
 
-    Full-width brackets, nested ones and a gap after them are understood. A description has two letters at least, or one of
-    a script that writes words so: "(2) Second point" has none.
+    Full-width brackets, nested ones and a gap after them are understood. A description has two letters at least, or
+    one of a script that writes words so: "(2) Second point" has none.
     """
     start = text.lstrip()
     if not start or start[0] not in _OPEN:

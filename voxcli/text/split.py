@@ -1,7 +1,7 @@
 """Long text -> pieces the model speaks well, each with the pause that belongs after it.
 
-Cut at the end of a sentence when there is one within the bound, else of a clause, else between words; never inside a number,
-an abbreviation, an address or a word, unless nothing else keeps the bound.
+Cut at the end of a sentence when there is one within the bound, else of a clause, else between words; never inside a
+number, an abbreviation, an address or a word, unless nothing else keeps the bound.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from voxcli.text.boundaries import Strength, boundaries
 
 __all__ = ["Piece", "split"]
 
-# Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that the
-# model itself puts at the end of a clip.
+# Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
+# the model itself puts at the end of a clip.
 PARAGRAPH_PAUSE_S = 0.6
 SENTENCE_PAUSE_S = 0.3
 CLAUSE_PAUSE_S = 0.15
@@ -38,9 +38,9 @@ class Piece:
 def split(text: str, max_chars: int) -> list[Piece]:
     """Split `text` into pieces of at most `max_chars` characters, each as long as whole sentences allow.
 
-    A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up to the
-    white space between them. Blank text gives no piece. A piece can be without a letter where marks alone fill the bound.
-    Raises ValueError for a bound below 1.
+    A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up
+    to the white space between them. Blank text gives no piece. A piece can be without a letter where marks alone
+    fill the bound. Raises ValueError for a bound below 1.
     """
     if max_chars < 1:
         raise ValueError(f"max_chars must be at least 1, not {max_chars}")
