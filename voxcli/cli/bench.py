@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Annotated
 
 import typer
@@ -38,7 +37,7 @@ def bench(
 
     counts = _counts(concurrency)
     settings = DEFAULTS.updated({"steps": steps, "cfg": cfg})
-    loaded = load_engine(ModelOptions(model, device, dtype, max(counts)), _say)
+    loaded = load_engine(ModelOptions(model, device, dtype, max(counts)), options.say)
 
     from voxcli.run.bench import run_bench
 
@@ -48,7 +47,7 @@ def bench(
         patches=patches,
         steps=settings.steps,
         cfg=settings.cfg,
-        on_row=lambda requests: _say(f"{requests} at once ..."),
+        on_row=lambda requests: options.say(f"{requests} at once ..."),
     )
     if as_json:
         print(json.dumps(report.as_dict(), indent=1))
@@ -64,7 +63,3 @@ def _counts(text: str) -> list[int]:
     if not counts or min(counts) < 1:
         raise InputError(f"--concurrency wants numbers like 1,4,16, not {text!r}")
     return counts
-
-
-def _say(remark: str) -> None:
-    print(f"voxcpm2: {remark}", file=sys.stderr)

@@ -26,6 +26,6 @@ def download(
     Interrupted, the same command goes on where it stopped. Afterwards the full model is what every command speaks
     with unless another is named.
     """
-    folder = models.download(model)
+    folder = models.download(model, options.say)
     models.require(folder)
     print(folder)

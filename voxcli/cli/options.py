@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,6 +67,11 @@ def settings(preset: str | None, **said: Any) -> Settings:
 
         base = base.updated(load_preset(preset))
     return base.updated(said)
+
+
+def say(remark: str) -> None:
+    """One line for people."""
+    print(f"voxcpm2: {remark}", file=sys.stderr)
 
 
 def examples(*lines: str) -> str:

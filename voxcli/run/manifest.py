@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.run.fields import SettingFields
@@ -23,10 +23,13 @@ from voxcli.run.settings import DEFAULTS, NAMES, Settings
 STDIN = "-"
 
 
+Identity = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+
+
 class Row(SettingFields):
     """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
 
-    id: Annotated[str | None, Field(coerce_numbers_to_str=True, min_length=1, max_length=200)] = None
+    id: Annotated[Identity, Field(min_length=1, max_length=200)] | None = None
     text: str
     out: str | None = None
     ref: str | None = None
@@ -108,7 +111,7 @@ class _Builder:
 
     def _job(self, row: Row, line: int) -> Job:
         identity = row.id or f"{self._rows:05d}"
-        settings = self.common.settings.updated({name: getattr(row, name) for name in NAMES})
+        settings = self.common.settings.updated({name: getattr(row, name) for name in row.model_fields_set & NAMES})
         out = self.outputs.path_for(row.out, identity, settings.format)
         continues = row.prompt_audio is not None or row.prompt_text is not None
         return Job(

@@ -16,7 +16,7 @@ from voxcli.errors import ModelError, ModelNotFound
 
 FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
+HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 WANTED_FILES = [  # data only: code in a hub repository is never fetched
     "config.json",
     "tokenizer.json",
@@ -90,7 +90,7 @@ def defect(folder: Path) -> str | None:
     return None
 
 
-def download(hub_id: str) -> Path:
+def download(hub_id: str, say: Callable[[str], None]) -> Path:
     """Fetch a checkpoint from the hub, going on where an earlier try stopped. Raises ModelNotFound with the reason."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import (
@@ -102,6 +102,7 @@ def download(hub_id: str) -> Path:
 
     if constants.HF_HUB_OFFLINE:
         raise ModelNotFound(f"{hub_id} is not in the local cache, and HF_HUB_OFFLINE forbids fetching it")
+    say(f"fetching {hub_id} from the hub; interrupted, the same command goes on where it stopped")
     try:
         return Path(snapshot_download(hub_id, allow_patterns=WANTED_FILES))
     except RepositoryNotFoundError as error:
@@ -120,8 +121,7 @@ def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
     elif HUB_ID.fullmatch(name) and not path.exists():
         cached = cached_folder(name)
         if cached is None or defect(cached):
-            say(f"fetching {name} from the hub; interrupted, it goes on where it stopped")
-            cached = download(name)
+            cached = download(name, say)
         folder = cached
     else:
         what = "is a file; a model is a folder" if path.exists() else "is not there"

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import unicodedata
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
 from voxcli.audio.write import FORMATS
@@ -26,23 +26,27 @@ def safe_name(identity: str) -> str:
 
 def format_of(out: Path, named: str | None) -> str:
     """The format a file is written in: `named`, else what its suffix says. They must not contradict each other."""
-    if named is not None and named not in FORMATS:
-        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {named!r}")
-    suffix = out.suffix.lower().lstrip(".")
-    fitting = [name for name, (_, _, extension) in FORMATS.items() if extension.lstrip(".") == suffix]
+    if named is not None:
+        extension_of(named)
+    fitting = _formats_with(out.suffix.lower())
     if not fitting:
-        known = ", ".join(dict.fromkeys("." + extension.lstrip(".") for _, _, extension in FORMATS.values()))
+        known = ", ".join(dict.fromkeys(map(extension_of, FORMATS)))
         raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {known}")
     if named is not None and named not in fitting:
         raise InputError(f"{out.name!r} can't hold format {named!r}")
     return named or fitting[0]
 
 
+@lru_cache
+def _formats_with(suffix: str) -> list[str]:
+    return [name for name in FORMATS if extension_of(name) == suffix]
+
+
 def extension_of(format_name: str | None) -> str:
     """The suffix, with its dot, of a format (None: the default one)."""
     if format_name is not None and format_name not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, not {format_name!r}")
-    return "." + FORMATS[format_name or "wav"][2].lstrip(".")
+    return FORMATS[format_name or "wav"].extension
 
 
 class OutputFolder:

@@ -93,7 +93,7 @@ def _json_lines(text: str) -> Iterator[RawRow | Problem]:
         if not line or line.startswith("#"):
             continue
         try:
-            yield _object(number, DECODER.decode(line))
+            yield _object(number, DECODER.decode(line), line)
         except (ValueError, RecursionError) as error:
             yield Problem(number, f"not JSON: {_reason(error)}")
 
@@ -106,13 +106,13 @@ def _json_array(text: str) -> Iterator[RawRow | Problem]:
         if text.startswith("]", position):
             break
         try:
-            value, position = DECODER.raw_decode(text, position)
+            value, end = DECODER.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             at = error.lineno if isinstance(error, json.JSONDecodeError) else line
             yield Problem(at, f"not JSON: {_reason(error)}")
             return
-        yield _object(line, value)
-        position = _skip_space(text, position)
+        yield _object(line, value, text[position:end])
+        position = _skip_space(text, end)
         if text.startswith(",", position):
             position += 1
         elif not text.startswith("]", position):
@@ -123,9 +123,11 @@ def _json_array(text: str) -> Iterator[RawRow | Problem]:
         yield Problem(text.count("\n", 0, rest) + 1, "text after the end of the JSON array")
 
 
-def _object(line: int, value: object) -> RawRow | Problem:
+def _object(line: int, value: object, source: str) -> RawRow | Problem:
     if not isinstance(value, dict):
         return Problem(line, f'expected a JSON object like {{"text": "..."}}, not {type(value).__name__}')
+    if "\\u" in source and any("\ud800" <= char <= "\udfff" for char in json.dumps(value, ensure_ascii=False)):
+        return Problem(line, "half of a surrogate pair (\\ud800 to \\udfff) is no character")
     return RawRow(line, {name: content for name, content in value.items() if content is not None})
 
 

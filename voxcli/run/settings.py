@@ -61,5 +61,5 @@ class Settings:
         return replace(self, **said) if said else self
 
 
-NAMES = tuple(field.name for field in fields(Settings))
+NAMES = frozenset(field.name for field in fields(Settings))
 DEFAULTS = Settings()

@@ -1,0 +1,30 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+# Tiny models gain nothing from more threads, and on a busy machine the threads wait for each other.
+torch.set_num_threads(1)
+os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start
+
+
+@pytest.fixture(autouse=True)
+def no_model_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Tests see neither the models of whoever runs them nor the network."""
+    empty = tmp_path_factory.getbasetemp() / "empty-cache"
+    monkeypatch.setenv("HF_HUB_CACHE", str(empty))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(empty))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.delenv("VOXCPM2_MODEL", raising=False)
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The root of the checkout."""
+    return Path(__file__).parent.parent

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voxcli.errors import InputError, ManifestError
+from voxcli.run.fields import SettingFields
+from voxcli.run.manifest import Common, read_manifest
+from voxcli.run.settings import Settings
+
+
+def write(folder: Path, *lines: dict[str, Any] | str, name: str = "lines.jsonl") -> str:
+    path = folder / name
+    path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def problems(source: str, out: Path) -> list[str]:
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(source, out)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_every_field_reaches_the_job(tmp_path: Path) -> None:
+    row = {
+        "id": "a",
+        "text": "Hello.",
+        "out": "sub/a.flac",
+        "ref": "voices/anna.wav",
+        "control": "warm",
+        "seed": 3,
+        "cfg": 1.5,
+        "steps": 6,
+        "min_seconds": 1,
+        "max_seconds": 2.5,
+        "max_chars": 100,
+        "format": "flac",
+    }
+    (job,) = read_manifest(write(tmp_path, row), tmp_path / "out")
+    assert job.id == "a"
+    assert job.text == "Hello."
+    assert job.out == tmp_path / "out" / "sub" / "a.flac"
+    assert job.format == "flac"
+    assert job.ref == tmp_path / "voices" / "anna.wav"
+    assert job.control == "warm"
+    assert job.line == 1
+    assert job.settings == Settings(3, 1.5, 6, 1.0, 2.5, 100, "flac")
+
+
+def test_a_continuation_has_its_audio_and_its_words(tmp_path: Path) -> None:
+    (job,) = read_manifest(write(tmp_path, {"text": "b", "prompt_audio": "p.wav", "prompt_text": "a"}), tmp_path)
+    assert (job.prompt_audio, job.prompt_text) == (tmp_path / "p.wav", "a")
+
+
+def test_the_line_goes_before_the_command(tmp_path: Path) -> None:
+    common = Common(Settings(seed=1, steps=4), ref=Path("common.wav"), control="slow")
+    source = write(tmp_path, {"text": "a"}, {"text": "b", "ref": "own.wav", "control": "fast", "seed": 2})
+    first, second = read_manifest(source, tmp_path / "out", common)
+    assert (first.ref, first.control, first.settings) == (Path("common.wav"), "slow", Settings(seed=1, steps=4))
+    assert (second.ref, second.control) == (tmp_path / "own.wav", "fast")
+    assert second.settings == Settings(seed=2, steps=4)
+
+
+def test_a_line_that_continues_leaves_the_description_of_the_command_aside(tmp_path: Path) -> None:
+    source = write(tmp_path, {"text": "b", "prompt_audio": "p.wav", "prompt_text": "a"})
+    (job,) = read_manifest(source, tmp_path, Common(control="slow"))
+    assert job.control is None
+
+
+def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> None:
+    jobs = read_manifest(write(tmp_path, "One.", "# no", "", "Two.", name="a.txt"), tmp_path / "out")
+    assert [(job.id, job.out.name, job.line) for job in jobs] == [("00001", "00001.wav", 1), ("00002", "00002.wav", 4)]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({}, "line 1: field 'text' is missing"),
+        ({"text": 5}, "line 1: text: input should be a valid string, not 5"),
+        ({"text": "a", "stepz": 3}, "line 1: unknown field 'stepz': did you mean 'steps'?"),
+        ({"text": "a", "steps": "ten"}, "line 1: steps: input should be a valid integer, not 'ten'"),
+        ({"text": "a", "steps": True}, "line 1: steps: input should be a valid integer, not True"),
+        ({"text": "a", "steps": 1}, "line 1: steps must be from 2 to 1000, not 1"),
+        ({"text": "a", "cfg": -1}, "line 1: cfg must be a number of at least 0, not -1.0"),
+        ({"text": "a", "seed": -1}, "line 1: seed must be a whole number from 0 to 2^63 - 1, not -1"),
+        ({"text": "a", "max_seconds": 0}, "line 1: max_seconds must be above 0, not 0.0"),
+        (
+            {"text": "a", "min_seconds": 3, "max_seconds": 2},
+            "line 1: max_seconds (2.0) must be greater than min_seconds (3.0)",
+        ),
+        ({"text": "a", "max_chars": 3}, "line 1: max_chars must be at least 20, not 3"),
+        ({"text": "a", "format": "aac"}, "line 1: format must be one of wav, wav24, wavf, flac, ogg, mp3, not 'aac'"),
+        ({"text": "a", "out": "a.flac", "format": "mp3"}, "line 1: 'a.flac' can't hold format 'mp3'"),
+        ({"text": "a", "out": "../a.wav"}, "line 1: out must be a path inside the output folder, not '../a.wav'"),
+        ({"text": "a", "prompt_audio": "p.wav"}, "line 1: prompt_audio needs prompt_text, the words spoken in it"),
+        ({"text": "a", "prompt_text": "p"}, "line 1: prompt_text needs prompt_audio, the recording it is spoken in"),
+    ],
+)
+def test_a_wrong_line_is_told_by_name(tmp_path: Path, row: dict[str, Any], problem: str) -> None:
+    assert problems(write(tmp_path, row), tmp_path / "out") == [problem]
+
+
+def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
+    assert "half of a surrogate pair" in problems(write(tmp_path, r'{"text": "a\ud800"}'), tmp_path)[0]
+    (job,) = read_manifest(write(tmp_path, r'{"text": "\ud83d\ude00 a"}'), tmp_path)
+    assert job.text == "\U0001f600 a"
+
+
+def test_a_described_continuation_names_both(tmp_path: Path) -> None:
+    row = {"text": "a", "control": "warm", "prompt_audio": "p.wav", "prompt_text": "p"}
+    (problem,) = problems(write(tmp_path, row), tmp_path)
+    assert "control" in problem
+    assert "prompt_audio" in problem
+
+
+def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
+    source = write(tmp_path, {"text": "a"}, "{", {"text": "b", "seed": "x", "cfg": "y"}, {"out": 3})
+    told = problems(source, tmp_path / "out")
+    assert [problem.split(":")[0] for problem in told] == ["line 2", "line 3", "line 3", "line 4", "line 4"]
+
+
+@pytest.mark.parametrize("second", ["Take", "take", "TAKE"])
+def test_ids_that_differ_at_most_in_case_are_doubles(tmp_path: Path, second: str) -> None:
+    told = problems(write(tmp_path, {"id": "Take", "text": "a"}, {"id": second, "text": "b"}), tmp_path / "out")
+    assert told[0] == f"line 2: id {second!r} is already that of line 1"
+
+
+def test_outputs_that_differ_at_most_in_case_or_accent_coding_are_doubles(tmp_path: Path) -> None:
+    rows = [{"text": "a", "out": "caf\u00e9.wav"}, {"text": "b", "out": "CAFE\u0301.wav"}]
+    assert problems(write(tmp_path, *rows), tmp_path / "out") == [
+        "line 2: output 'CAFE\u0301.wav' is already that of line 1"
+    ]
+
+
+def test_numbers_as_ids_and_tables_of_text(tmp_path: Path) -> None:
+    (job,) = read_manifest(write(tmp_path, {"id": 7, "text": "a"}), tmp_path)
+    assert job.id == "7"
+    (job,) = read_manifest(write(tmp_path, "id,text,steps,cfg", "x,a,6,1.5", name="t.csv"), tmp_path)
+    assert (job.settings.steps, job.settings.cfg) == (6, 1.5)
+
+
+def test_windows_paths_are_understood(tmp_path: Path) -> None:
+    (tmp_path / "voices").mkdir()
+    (tmp_path / "voices" / "a.wav").touch()
+    (job,) = read_manifest(write(tmp_path, {"text": "a", "ref": "voices\\a.wav", "out": "x\\y.wav"}), tmp_path / "out")
+    assert job.ref == tmp_path / "voices" / "a.wav"
+    assert job.out == tmp_path / "out" / "x" / "y.wav"
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
+def test_an_empty_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    assert problems(write(tmp_path, text), tmp_path) == ["no lines to speak"]
+
+
+def test_a_manifest_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"can't read the manifest .*: No such file"):
+        read_manifest(str(tmp_path / "no.jsonl"), tmp_path)
+
+
+def test_settings_and_their_textual_form_have_the_same_fields_and_defaults_that_say_nothing() -> None:
+    assert tuple(SettingFields.model_fields) == tuple(field.name for field in fields(Settings))
+    assert all(field.default is None for field in SettingFields.model_fields.values())
+
+
+def test_time_grows_with_the_lines_and_no_faster(tmp_path: Path) -> None:
+    def cost(lines: int) -> float:
+        source = write(tmp_path, *({"id": f"line-{n}", "text": f"Line {n}.", "seed": n} for n in range(lines)))
+        began = time.process_time()
+        assert len(read_manifest(source, tmp_path / "out")) == lines
+        return time.process_time() - began
+
+    cost(100)
+    assert cost(20_000) < 30 * cost(2_000)

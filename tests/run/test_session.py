@@ -1,0 +1,203 @@
+"""The logic of a session, with an engine that fakes the sound; the real engine is in tests/cli/test_speech.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
+from voxcli.engine.engine import Engine
+from voxcli.errors import OutputError, SynthesisError
+from voxcli.run.job import Job
+from voxcli.run.plan import make_plan
+from voxcli.run.results import Outcome, ResultLog
+from voxcli.run.session import Session
+from voxcli.run.settings import Settings
+
+LONG = "The wind came over the hill. " * 4
+
+
+def speak(out: Path, engine: FakeEngine, jobs: list[Job], remarks: list[str] | None = None) -> dict[str, Outcome]:
+    plan = make_plan(jobs)
+    assert not plan.refused
+    say = (lambda remark: None) if remarks is None else remarks.append
+    with ResultLog(out) as log:
+        session = Session(cast(Engine, engine), plan.utterances, out, log=log, say=say)
+        return {outcome.job.id: outcome for outcome in session.run()}
+
+
+def job(out: Path, identity: str, text: str, **values: Any) -> Job:
+    return Job(identity, text, out / f"{identity}.wav", **values)
+
+
+def voice(path: Path, loudness: float = 0.3) -> Path:
+    tone = np.sin(np.arange(RATE * 2) / 20).astype(np.float32)
+    soundfile.write(path, tone * loudness, RATE)
+    return path
+
+
+def logged(out: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+
+
+def test_every_job_becomes_its_own_file_and_result(tmp_path: Path) -> None:
+    texts = {"a": "One.", "b": "Two two.", "c": "Three three three."}
+    outcomes = speak(tmp_path, FakeEngine(rows=2), [job(tmp_path, name, text) for name, text in texts.items()])
+    assert outcomes.keys() == texts.keys()
+    for name, text in texts.items():
+        result = outcomes[name].result
+        assert result.status == "ok"
+        assert (result.out, result.text, result.sample_rate) == (f"{name}.wav", text, RATE)
+        assert result.patches == len(text)
+        assert result.duration_s == pytest.approx(len(text) * PATCH_S)
+        assert result.stop_reason == "stop"
+        assert soundfile.info(tmp_path / result.out).frames == len(text) * round(PATCH_S * RATE)
+    assert sorted(line["id"] for line in logged(tmp_path)) == ["a", "b", "c"]
+
+
+def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    settings = Settings(seed=5, cfg=1.5, steps=6, min_seconds=1.0, max_seconds=4.0)
+    outcome = speak(tmp_path, engine, [job(tmp_path, "a", "Hello.", settings=settings)])["a"]
+    sampling = engine.requests[0].sampling
+    assert (sampling.seed, sampling.cfg, sampling.steps) == (5, 1.5, 6)
+    assert sampling.max_len == 25  # 4 s / 0.16 s
+    assert sampling.min_len + 2 == 7  # at least 1 s, as many whole patches
+    assert outcome.result.seed == 5
+
+
+def test_a_length_limit_shows(tmp_path: Path) -> None:
+    settings = Settings(max_seconds=1.0)
+    result = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Longer than that.", settings=settings)])["a"].result
+    assert result.stop_reason == "length"
+    assert result.duration_s == pytest.approx(6 * PATCH_S)
+
+
+def test_without_a_seed_one_is_drawn_and_told(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    outcomes = speak(tmp_path, engine, [job(tmp_path, name, "Hello.") for name in ("a", "b")])
+    seeds = {outcome.result.seed for outcome in outcomes.values()}
+    assert seeds == {request.sampling.seed for request in engine.requests}
+    assert len(seeds) == 2
+
+
+def test_pieces_of_a_long_text_share_seed_and_the_voice_of_the_first(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    long = job(tmp_path, "long", LONG, settings=Settings(max_chars=30, seed=7))
+    result = speak(tmp_path, engine, [long, job(tmp_path, "short", "Hello.")])["long"].result
+    first, *others = sorted((r for r in engine.requests if r.request_id.startswith("long")), key=lambda r: r.request_id)
+    assert len(others) == 3
+    assert len(first.prompt.patches) == 0
+    for request in others:
+        assert spoken(request).endswith("The wind came over the hill.e")  # "e" is 101, where audio starts
+        assert request.sampling.seed == 7
+        assert len(request.prompt.patches) == len("The wind came over the hill.")
+        assert float(request.prompt.patches.max()) == 7.0
+    assert result.patches == 4 * len("The wind came over the hill.")
+    assert result.duration_s is not None
+    assert result.duration_s > result.patches * PATCH_S  # the pauses between
+    assert result.seed == 7
+
+
+def test_pieces_with_a_voice_of_their_own_wait_for_nobody(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    ref = voice(tmp_path / "v.wav")
+    speak(tmp_path, engine, [job(tmp_path, "a", LONG, ref=ref, settings=Settings(max_chars=30))])
+    assert [len(request.prompt.patches) for request in engine.requests] == [2, 2, 2, 2]
+
+
+def test_max_seconds_bounds_the_joined_pieces_too(tmp_path: Path) -> None:
+    settings = Settings(max_chars=30, max_seconds=6.0)
+    result = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", LONG, settings=settings)])["a"].result
+    assert result.duration_s == pytest.approx(6.0)
+    assert result.stop_reason == "length"
+
+
+def test_voices_go_to_their_own_lines_and_are_encoded_once(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    loud, low = voice(tmp_path / "loud.wav", 0.9), voice(tmp_path / "low.wav", 0.2)
+    jobs = [job(tmp_path, f"{n}", f"Hello {n}.", ref=(loud, low)[n % 2]) for n in range(6)]
+    speak(tmp_path, engine, jobs)
+    assert len(engine.encoded) == 2
+    for request in engine.requests:
+        level = float(request.prompt.patches[0, 0, 0])
+        assert level == pytest.approx(0.2 if int(request.request_id.split("#")[0]) % 2 else 0.9, abs=0.01)
+
+
+def test_a_continuation_is_padded_on_the_left_and_reads_both_texts(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    prompt = voice(tmp_path / "p.wav")
+    speak(tmp_path, engine, [job(tmp_path, "a", "And on.", prompt_audio=prompt, prompt_text="So it went")])
+    assert [padding for _, padding in engine.encoded] == ["left"]
+    (request,) = engine.requests
+    assert request.prompt.continues
+    assert spoken(request) == "So it went And on.e"
+    assert request.prompt.target_tokens == len("And on.")
+
+
+def test_a_voice_that_breaks_between_plan_and_use_fails_its_lines_only(tmp_path: Path) -> None:
+    ref = voice(tmp_path / "v.wav")
+    plan = make_plan([job(tmp_path, "a", "Hello.", ref=ref), job(tmp_path, "b", "Hello.")])
+    ref.write_bytes(b"no longer audio")
+    session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=None, say=lambda remark: None)
+    outcomes = {outcome.job.id: outcome for outcome in session.run()}
+    assert outcomes["b"].result.ok
+    assert "v.wav" in (outcomes["a"].result.error or "")
+    assert outcomes["a"].error is not None
+    assert outcomes["a"].error.exit_code == 2
+
+
+def test_a_failed_request_fails_its_job_and_the_rest_run(tmp_path: Path) -> None:
+    outcomes = speak(
+        tmp_path,
+        FakeEngine(fails={"b#0": "no finite patch"}),
+        [job(tmp_path, name, "Hello.") for name in ("a", "b", "c")],
+    )
+    assert [name for name, outcome in outcomes.items() if not outcome.result.ok] == ["b"]
+    assert outcomes["b"].result.error == "no finite patch"
+    assert isinstance(outcomes["b"].error, SynthesisError)
+    assert not (tmp_path / "b.wav").exists()
+    assert len(logged(tmp_path)) == 3
+
+
+def test_a_failed_piece_ends_the_whole_job_once(tmp_path: Path) -> None:
+    engine = FakeEngine(rows=2, fails={"a#1": "no finite patch"})
+    ref = voice(tmp_path / "v.wav")
+    outcomes = speak(tmp_path, engine, [job(tmp_path, "a", LONG, ref=ref, settings=Settings(max_chars=30))])
+    assert [line["status"] for line in logged(tmp_path)] == ["failed"]
+    assert not outcomes["a"].result.ok
+    assert engine.cancelled == ["a#0"]  # the neighbour that was under way; later pieces are not even asked for
+    assert [request.request_id for request in engine.requests] == ["a#0", "a#1"]
+
+
+def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.wav").mkdir()
+    outcomes = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello."), job(tmp_path, "b", "Hello.")])
+    assert isinstance(outcomes["a"].error, OutputError)
+    assert outcomes["b"].result.ok
+
+
+def test_what_was_done_to_a_voice_is_told_once(tmp_path: Path) -> None:
+    stereo = np.sin(np.arange(44_100 * 2) / 20).astype(np.float32) * 0.3
+    soundfile.write(tmp_path / "v.wav", np.stack([stereo, stereo], 1), 44_100)
+    remarks: list[str] = []
+    speak(tmp_path, FakeEngine(), [job(tmp_path, n, "Hello.", ref=tmp_path / "v.wav") for n in ("a", "b")], remarks)
+    assert len(remarks) == 1
+    assert "v.wav: " in remarks[0]
+
+
+def test_leaving_early_writes_what_is_finished(tmp_path: Path) -> None:
+    plan = make_plan([job(tmp_path, str(n), "Hello.") for n in range(60)])
+    with ResultLog(tmp_path) as log:
+        session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, say=lambda remark: None)
+        run = session.run()
+        next(run)
+        run.close()
+    done = logged(tmp_path)
+    assert 1 <= len(done) < 60
+    assert all((tmp_path / line["out"]).is_file() for line in done)

@@ -1,0 +1,109 @@
+"""Imports go one way: cli -> run -> {text, audio, engine} -> model -> kernels; text, audio and errors know no torch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "voxcli"
+
+ALLOWED = {
+    "cli": {"cli", "run", "errors"},
+    "run": {"run", "text", "audio", "engine", "model", "kernels", "errors"},
+    "engine": {"engine", "model", "kernels", "errors"},
+    "model": {"model", "kernels", "errors"},
+    "kernels": {"kernels", "errors"},
+    "text": {"text", "errors"},
+    "audio": {"audio", "errors"},
+    "errors": set(),
+    "__main__": {"cli"},
+    "__init__": {"engine", "model", "errors"},
+}
+HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
+WITHOUT_TORCH = {"text", "audio", "errors"}
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py") if "demo_voice" not in path.parts)
+
+
+def imports(source: str) -> Iterator[tuple[str, int]]:
+    """Full module names with their lines, those inside functions too."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: a relative import"
+            if node.module == "voxcli":
+                yield from ((f"voxcli.{alias.name}", node.lineno) for alias in node.names)
+            elif node.module:
+                yield node.module, node.lineno
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def wrong_edges(part: str, source: str) -> list[str]:
+    wrong = []
+    for module, line in imports(source):
+        top, _, rest = module.partition(".")
+        target = rest.partition(".")[0]
+        if top == "voxcli" and target and target not in ALLOWED[part]:
+            wrong.append(f"line {line}: {part} imports {module}")
+        if top in HEAVY and part in WITHOUT_TORCH:
+            wrong.append(f"line {line}: {part} imports {module}")
+    return wrong
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    assert wrong_edges(part_of(path), path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "source", "wrong"),
+    [
+        ("text", "import torch", ["line 1: text imports torch"]),
+        ("audio", "def f():\n    from torch import nn", ["line 2: audio imports torch"]),
+        ("model", "from voxcli.engine.engine import Engine", ["line 1: model imports voxcli.engine.engine"]),
+        ("engine", "from voxcli import run", ["line 1: engine imports voxcli.run"]),
+        ("cli", "from voxcli.engine import request", ["line 1: cli imports voxcli.engine"]),
+        ("run", "import torch\nfrom voxcli.model.prompt import Prompt", []),
+    ],
+)
+def test_a_wrong_edge_would_be_found(part: str, source: str, wrong: list[str]) -> None:
+    assert wrong_edges(part, source) == wrong
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "voxcli",
+        "voxcli.cli.main",
+        "voxcli.errors",
+        "voxcli.text.clean",
+        "voxcli.audio.read",
+        "voxcli.audio.write",
+        "voxcli.run.manifest",
+        "voxcli.run.plan",
+        "voxcli.run.speak",
+    ],
+)
+def test_these_load_without_torch(module: str) -> None:
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE.parent)
+
+
+def test_help_loads_nothing_that_takes_time() -> None:
+    code = (
+        "import sys\nfrom voxcli.cli.main import run\nrun(['--help'])\n"
+        "slow = {'torch', 'numpy', 'pydantic', 'rich', 'yaml', 'soundfile', 'huggingface_hub'} & sys.modules.keys()\n"
+        "sys.exit(f'loaded {slow}' if slow else 0)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE.parent, stdout=subprocess.DEVNULL)
