@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.checkpoints import tiny_checkpoint
+
+__all__ = ["tiny_checkpoint"]
+
 # Tiny models gain nothing from more threads, and on a busy machine the threads wait for each other.
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,26 +8,23 @@ import pytest
 
 from voxcli.errors import CheckpointError, ModelNotFound
 from voxcli.run import models
-from voxcli.run.models import DEMO_NOTICE, FULL_MODEL, choose_model, demo_folder, download
+from voxcli.run.models import DEMO_NOTICE, FULL_MODEL, choose_model, download
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "audiovae.safetensors")
 
 
 @pytest.fixture
-def checkpoint(tmp_path: Path) -> Callable[[Path], Path]:
-    """Lays out what looks like a checkpoint: the demo voice's config, and weight files that are only there."""
-    source = demo_folder()
-    if source is None:
-        pytest.skip("the demo voice is not in this checkout")
+def checkpoint(tiny_checkpoint: Path) -> Callable[[Path], Path]:
+    """Lays out a checkpoint in a folder."""
+    return lambda folder: Path(shutil.copytree(tiny_checkpoint, folder))
 
-    def lay(folder: Path) -> Path:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            content = (source / name).read_bytes() if name.endswith(".json") else b""
-            (folder / name).write_bytes(content)
-        return folder
 
-    return lay
+@pytest.fixture
+def demo(tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkpoint that passes for the demo voice."""
+    folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "demo"))
+    monkeypatch.setattr(models, "demo_folder", lambda: folder)
+    return folder
 
 
 @pytest.fixture
@@ -65,12 +63,12 @@ def test_then_the_full_model_when_it_is_in_the_cache(checkpoint: Callable[[Path]
 
 @pytest.mark.parametrize("missing", [None, *FILES])
 def test_else_the_demo_voice_with_one_line(
-    checkpoint: Callable[[Path], Path], cache: Path, missing: str | None
+    checkpoint: Callable[[Path], Path], cache: Path, demo: Path, missing: str | None
 ) -> None:
     if missing is not None:  # a download that was interrupted
         (checkpoint(cache) / missing).unlink()
     said: list[str] = []
-    assert choose_model(None, said.append).folder == demo_folder()
+    assert choose_model(None, said.append).folder == demo
     assert said == [DEMO_NOTICE]
     assert "voxcpm2 download" in DEMO_NOTICE
 

@@ -90,7 +90,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file, not a folder"):
         prepare_folder(tmp_path / "file")
-    with pytest.raises(OutputError, match="can't write in"):
+    with pytest.raises(OutputError, match="can't make the folder"):
         prepare_folder(tmp_path / "file" / "below")
 
 
@@ -98,4 +98,4 @@ def test_a_folder_on_a_read_only_system_is_refused() -> None:
     if not Path("/proc/self").is_dir():
         pytest.skip("needs a folder that nobody, root included, can write")
     with pytest.raises(OutputError, match="can't write in"):
-        prepare_folder(Path("/proc/self/speech"))
+        prepare_folder(Path("/proc/self"))

@@ -60,6 +60,12 @@ def test_every_job_becomes_its_own_file_and_result(tmp_path: Path) -> None:
     assert sorted(line["id"] for line in logged(tmp_path)) == ["a", "b", "c"]
 
 
+def test_a_file_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
+    outcomes = speak(tmp_path, FakeEngine(), [Job("a", "Hello.", tmp_path / "one" / "two" / "a.flac", format="flac")])
+    assert outcomes["a"].result.out == "one/two/a.flac"
+    assert soundfile.info(tmp_path / "one" / "two" / "a.flac").format == "FLAC"
+
+
 def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     engine = FakeEngine()
     settings = Settings(seed=5, cfg=1.5, steps=6, min_seconds=1.0, max_seconds=4.0)

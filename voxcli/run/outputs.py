@@ -79,13 +79,21 @@ class OutputFolder:
         return path
 
 
-def prepare_folder(folder: Path) -> None:
-    """Make it and prove that a file can be written there. Raises OutputError."""
+def make_folder(folder: Path) -> None:
+    """Make it, and those above it, unless they are there. Raises OutputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
     except FileExistsError as error:
         raise OutputError(f"{folder} is a file, not a folder") from error
+    except OSError as error:
+        raise OutputError(f"can't make the folder {folder}: {error.strerror or error}") from error
+
+
+def prepare_folder(folder: Path) -> None:
+    """Make it and prove that a file can be written there. Raises OutputError."""
+    make_folder(folder)
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise OutputError(f"can't write in {folder}: {error.strerror or error}") from error

@@ -29,6 +29,7 @@ from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError, VoxError
 from voxcli.model.prompt import build_prompt
 from voxcli.run.job import Job
+from voxcli.run.outputs import make_folder
 from voxcli.run.plan import Utterance, expected_seconds
 from voxcli.run.results import Outcome, Result, ResultLog, failure, shown_path
 
@@ -186,6 +187,7 @@ class Session:
         if cut:
             audio = audio[: int(limit)]
         try:
+            make_folder(job.out.parent)
             write_audio(job.out, audio, rate, format=job.format)
         except VoxError as error:
             return self._fail(job, error)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from voxcli.audio.write import check_output
 from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
 from voxcli.run.outputs import format_of, prepare_folder
@@ -17,6 +18,8 @@ from voxcli.run.progress import Display
 from voxcli.run.report import Summary
 from voxcli.run.results import Outcome, ResultLog, failure
 from voxcli.run.settings import DEFAULTS, Settings
+
+USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
 
 
 def single_job(
@@ -39,6 +42,7 @@ def speak_one(job: Job, options: ModelOptions) -> str:
     folder = job.out.parent
     if not plan.refused:
         prepare_folder(folder)
+        check_output(job.out, USUAL_RATE, format=job.format)
     with Display(Summary(), plan) as display:
         (outcome,) = _outcomes(plan, folder, options, display, None)
         if outcome.error is not None:

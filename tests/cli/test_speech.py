@@ -1,0 +1,269 @@
+"""From the command line to files, through the real engine with a tiny random checkpoint."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli.cli.main import run
+from voxcli.run.results import Result
+
+FIELDS = list(Result.__dataclass_fields__)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> Path:
+    """Commands run in an empty folder and speak with the tiny checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
+    return tmp_path
+
+
+def voice(path: str, pitch: float = 140.0, seconds: float = 1.3) -> str:
+    t = np.arange(int(16_000 * seconds)) / 16_000
+    soundfile.write(path, (0.3 * np.sin(2 * np.pi * pitch * t)).astype(np.float32), 16_000)
+    return path
+
+
+def sound(path: str) -> np.ndarray:
+    samples: np.ndarray = soundfile.read(path)[0]
+    return samples
+
+
+def results(folder: str = "out") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(folder, "results.jsonl").read_text().splitlines()]
+
+
+def test_synth_writes_a_file_and_says_what_it_made(capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path) -> None:
+    assert run(["synth", "Hello there.", "-o", "hello.wav", "--seed", "3", "--max-seconds", "0.8"]) == 0
+    info = soundfile.info("hello.wav")
+    assert (info.samplerate, info.channels, info.subtype) == (24_000, 1, "PCM_16")
+    assert info.frames % 1920 == 0  # whole patches: 2 latents of 8*5*4*3*2 samples
+    assert info.frames >= 4 * 1920
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("hello.wav: ")
+    assert f"seed 3 ({tiny_checkpoint} on cpu, float32)" in shown.err
+    assert len(shown.err.splitlines()) == 1
+
+
+def test_the_same_seed_gives_the_same_file_from_every_source_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ["--seed", "7", "--steps", "3", "--max-seconds", "2"]
+    assert run(["synth", "Hello there.", "-o", "a.wav", *settings]) == 0
+    Path("text.txt").write_text("\ufeffHello there.\r\n", encoding="utf-8")
+    assert run(["synth", "--file", "text.txt", "-o", "b.wav", *settings]) == 0
+    for source in (["-"], ["--file", "-"]):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Hello there.\n")))
+        assert run(["synth", *source, "-o", "c.wav", *settings]) == 0
+        assert Path("a.wav").read_bytes() == Path("c.wav").read_bytes()
+    assert Path("a.wav").read_bytes() == Path("b.wav").read_bytes()
+    assert run(["synth", "Hello there.", "-o", "d.wav", "--seed", "8", "--steps", "3"]) == 0
+    assert Path("a.wav").read_bytes() != Path("d.wav").read_bytes()
+
+
+def test_every_setting_changes_the_sound() -> None:
+    common = ["synth", "Hello there.", "--seed", "7", "--max-seconds", "1.2"]
+    voice("v.wav")
+    options: dict[str, list[str]] = {
+        "plain": ["--steps", "4"],
+        "steps": ["--steps", "6"],
+        "cfg": ["--steps", "4", "--cfg", "1"],
+        "control": ["--steps", "4", "--control", "warm"],
+        "ref": ["--steps", "4", "--ref", "v.wav"],
+        "preset": ["--preset", "fast"],
+    }
+    for name, chosen in options.items():
+        assert run([*common, "-o", f"{name}.wav", *chosen]) == 0
+    assert len({Path(f"{name}.wav").read_bytes() for name in options}) == len(options)
+
+
+def test_seconds_bound_the_length() -> None:
+    base = ["synth", "Hello there, my friends.", "--steps", "2", "--seed", "1"]
+    assert run([*base, "-o", "short.wav", "--max-seconds", "0.5"]) == 0
+    assert soundfile.info("short.wav").duration <= 0.5
+    assert run([*base, "-o", "long.wav", "--min-seconds", "3"]) == 0
+    assert soundfile.info("long.wav").duration >= 3
+
+
+@pytest.mark.parametrize(("name", "container"), [("a.flac", "FLAC"), ("a.ogg", "OGG"), ("a.mp3", "MP3")])
+def test_other_formats(name: str, container: str) -> None:
+    assert run(["synth", "Hello.", "-o", name, "--steps", "2", "--max-seconds", "1"]) == 0
+    assert soundfile.info(name).format == container
+
+
+def test_clone_follows_the_recording_and_goes_on_from_it() -> None:
+    common = ["Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1"]
+    voice("low.wav", 100), voice("high.wav", 300)
+    assert run(["clone", "--ref", "low.wav", "-o", "a.wav", *common]) == 0
+    assert run(["clone", "--ref", "high.wav", "-o", "b.wav", *common]) == 0
+    assert run(["clone", "--ref", "low.wav", "--ref-text", "Hum.", "-o", "c.wav", *common]) == 0
+    assert run(["synth", "--ref", "low.wav", "-o", "d.wav", *common]) == 0
+    assert not np.array_equal(sound("a.wav"), sound("b.wav"))
+    assert not np.array_equal(sound("a.wav"), sound("c.wav"))
+    assert np.array_equal(sound("a.wav"), sound("d.wav"))
+
+
+def test_a_long_text_is_spoken_in_pieces_and_joined() -> None:
+    Path("long.txt").write_text("Hello there. " * 12)
+    assert run(["synth", "-f", "long.txt", "-o", "a.wav", "--steps", "2", "--seed", "2", "--max-chars", "40"]) == 0
+    assert soundfile.info("a.wav").duration > 4 * 4 * 0.08  # four pieces, each at least four patches
+
+
+def test_batch_writes_files_and_results_in_order_of_landing(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [{"id": f"n{n}", "text": "Hello there. " * (n % 3 + 1), "seed": n, "steps": 2 + n % 2} for n in range(6)]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert run(["batch", "lines.jsonl", "-o", "out", "--max-seconds", "2"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines()[0] == "6 of 6 lines done, 0 failed"
+    done = results()
+    assert sorted(line["id"] for line in done) == [f"n{n}" for n in range(6)]
+    for line in done:
+        assert list(line) == FIELDS
+        info = soundfile.info(Path("out", line["out"]))
+        assert line["status"] == "ok"
+        assert line["duration_s"] == pytest.approx(info.duration, abs=1e-3)
+        assert line["sample_rate"] == info.samplerate
+        assert line["duration_s"] == pytest.approx(line["patches"] * 1920 / 24_000, abs=1e-3)
+        assert line["rtf"] == pytest.approx(line["wall_s"] / line["duration_s"], rel=0.01)
+        assert line["wall_s"] > 0
+        assert line["error"] is None
+    assert sum(path.suffix == ".wav" for path in Path("out").iterdir()) == 6
+    assert {path.name for path in Path("out").iterdir()} == {"results.jsonl", *(line["out"] for line in done)}
+
+
+def test_a_line_of_a_batch_is_what_synth_gives_alone() -> None:
+    Path("lines.jsonl").write_text(
+        "\n".join(json.dumps({"id": f"n{n}", "text": f"Hello {'there ' * n}", "seed": n}) for n in range(5))
+    )
+    settings = ["--steps", "3", "--max-seconds", "2"]
+    assert run(["batch", "lines.jsonl", "-o", "out", "--format", "wavf", *settings]) == 0
+    for n in range(5):
+        Path("alone.jsonl").write_text(json.dumps({"id": "alone", "text": f"Hello {'there ' * n}", "seed": n}))
+        assert run(["batch", "alone.jsonl", "-o", "alone", "--format", "wavf", *settings]) == 0
+        alone, together = sound("alone/alone.wav"), sound(f"out/n{n}.wav")
+        assert len(alone) == len(together)
+        np.testing.assert_allclose(together, alone, atol=1e-4)
+
+
+def test_bad_lines_fail_and_the_others_are_spoken(capsys: pytest.CaptureFixture[str]) -> None:
+    voice("good.wav")
+    Path("bad.wav").write_text("this is no sound")
+    rows = [
+        {"id": "fine", "text": "Hello."},
+        {"id": "mute", "text": "..."},
+        {"id": "lost", "text": "Hello.", "ref": "none.wav"},
+        {"id": "noise", "text": "Hello.", "ref": "bad.wav"},
+        {"id": "cloned", "text": "Hello.", "ref": "good.wav"},
+    ]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run(["batch", "lines.jsonl", "-o", "out", "--steps", "2", "--max-seconds", "1"]) == 1
+    status = {line["id"]: line for line in results()}
+    assert [name for name, line in status.items() if line["status"] == "ok"] and len(status) == 5
+    assert {name for name, line in status.items() if line["status"] == "failed"} == {"mute", "lost", "noise"}
+    assert "none.wav" in status["lost"]["error"]
+    assert "bad.wav" in status["noise"]["error"]
+    assert status["mute"]["duration_s"] is None
+    told = capsys.readouterr().err
+    assert "voxcpm2: line 2 (mute): the text has nothing to speak" in told
+    assert "2 of 5 lines done, 3 failed" in told
+    assert sorted(path.name for path in Path("out").glob("*.wav")) == ["cloned.wav", "fine.wav"]
+
+
+def test_when_no_line_can_be_spoken_no_model_is_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXCPM2_MODEL", "/nowhere")
+    Path("lines.txt").write_text("...\n!!!\n")
+    assert run(["batch", "lines.txt", "-o", "out"]) == 1
+    assert "0 of 2 lines done, 2 failed" in capsys.readouterr().err
+    assert [line["status"] for line in results()] == ["failed", "failed"]
+
+
+def test_a_wrong_manifest_stops_everything_and_every_problem_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("lines.jsonl").write_text('{"text": "Hello."}\n{"txt": "Hello."}\n{"text": "Hello.", "steps": 1}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "voxcpm2: lines.jsonl: 3 problems, first: line 2: field 'text' is missing",
+        "  line 2: field 'text' is missing",
+        "  line 2: unknown field 'txt': did you mean 'text'?",
+        "  line 3: steps must be from 2 to 1000, not 1",
+    ]
+    assert not Path("out").exists()
+
+
+def test_a_dry_run_shows_the_plan_and_makes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("lines.txt").write_text("One two three.\nFour five six.\n")
+    assert run(["batch", "lines.txt", "-o", "out", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "2 lines to speak, about 1.9 s of audio\n"
+    assert not Path("out").exists()
+
+
+def test_a_manifest_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"id": "a", "text": "Hello."}\n')))
+    assert run(["batch", "-", "-o", "out", "--steps", "2", "--max-seconds", "1"]) == 0
+    assert Path("out/a.wav").is_file()
+
+
+def test_an_output_folder_that_is_a_file_is_found_before_the_model(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("out").touch()
+    Path("lines.txt").write_text("Hello.\n")
+    assert run(["batch", "lines.txt", "-o", "out", "--model", "nowhere"]) == 1
+    assert capsys.readouterr().err == "voxcpm2: out is a file, not a folder\n"
+
+
+def test_bench_prints_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "--concurrency", "1,3", "--patches", "5", "--steps", "2", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["device"].startswith("CPU: ")
+    assert (report["patches"], report["steps"], report["patch_s"]) == (5, 2, 0.08)
+    assert [row["requests"] for row in report["rows"]] == [1, 3]
+    for row in report["rows"]:
+        made = row["requests"] * 5 * 0.08
+        assert row["throughput"] == pytest.approx(made / (row["ms_per_step"] * 5 / 1000))
+        assert 0 < row["first_patch_s"] < row["rtf"] * 5 * 0.08
+        assert row["rtf"] <= row["rtf_p99"]
+        assert row["gpu_memory_gb"] is None
+
+
+def test_bench_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["bench", "--concurrency", "2", "--patches", "4", "--steps", "2"]) == 0
+    shown = capsys.readouterr().out
+    assert "x real time" in shown
+    assert "4 patches of 0.08 s a request, 2 steps, cfg 2.0" in shown
+
+
+def test_doctor_names_what_is_here_and_what_is_missing(
+    capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path
+) -> None:
+    assert run(["doctor"]) == 0
+    lines = {line[4:21].strip(): line for line in capsys.readouterr().out.splitlines()}
+    assert lines["openbmb/VoxCPM2"].endswith("->  voxcpm2 download")
+    assert lines["speaks with"].endswith(str(tiny_checkpoint))
+    assert "cpu, float32" in lines["device"]
+    assert lines["torch"].startswith("ok")
+
+
+def test_doctor_without_any_model_is_3(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VOXCPM2_MODEL")
+    monkeypatch.setattr("voxcli.run.models.demo_folder", lambda: None)
+    assert run(["doctor"]) == 3
+    assert capsys.readouterr().out.splitlines()[-1].split() == [
+        "!!",
+        "speaks",
+        "with",
+        "no",
+        "model",
+        "at",
+        "all",
+        "->",
+        "voxcpm2",
+        "download",
+    ]
