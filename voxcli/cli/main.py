@@ -33,9 +33,12 @@ for command in (synth, batch, clone, bench, download, doctor):
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        print(f"voxcpm2 {version('voxcpm2')}")
+        try:
+            print(f"voxcpm2 {version('voxcpm2')}")
+        except PackageNotFoundError:
+            print("voxcpm2, run from a checkout that is not installed")
         raise typer.Exit
 
 
