@@ -39,6 +39,7 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
         "min_seconds": 1,
         "max_seconds": 2.5,
         "max_chars": 100,
+        "normalize": True,
         "format": "flac",
     }
     (job,) = read_manifest(write(tmp_path, row), tmp_path / "out")
@@ -49,7 +50,7 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
     assert job.ref == tmp_path / "voices" / "anna.wav"
     assert job.control == "warm"
     assert job.line == 1
-    assert job.settings == Settings(3, 1.5, 6, 1.0, 2.5, 100, "flac")
+    assert job.settings == Settings(3, 1.5, 6, 1.0, 2.5, 100, True, "flac")
 
 
 def test_a_continuation_has_its_audio_and_its_words(tmp_path: Path) -> None:

@@ -81,6 +81,13 @@ def test_the_words_of_the_recording_stand_before_the_text_as_in_writing(before: 
     assert prepare(job(after, prompt_audio=Path("p.wav"), prompt_text=before)).prompt_text == joined
 
 
+def test_numbers_are_written_out_on_request_only() -> None:
+    pytest.importorskip("wetext")
+    text = "It costs $5.20."
+    assert texts(job(text)) == [text]
+    assert texts(job(text, settings=Settings(normalize=True))) == ["It costs five dollars and twenty cents."]
+
+
 def test_a_script_that_the_model_does_not_speak_is_a_warning() -> None:
     plan = make_plan([job("\u16a0\u16a2\u16a6\u16a8\u16b1\u16b2", line=3)])
     assert [warning.split(":")[0] for warning in plan.warnings] == ["line 3 (a)"]

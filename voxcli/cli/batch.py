@@ -40,6 +40,7 @@ def batch(
     min_seconds: options.MinSeconds = None,
     max_seconds: options.MaxSeconds = None,
     max_chars: options.MaxChars = None,
+    normalize: options.Normalize = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     device: options.Device = "auto",
@@ -64,6 +65,7 @@ def batch(
         min_seconds=min_seconds,
         max_seconds=max_seconds,
         max_chars=max_chars,
+        normalize=normalize,
         format=file_format,
     )
     plan = make_plan(read_manifest(manifest, out, Common(settings, ref=ref, control=control)))

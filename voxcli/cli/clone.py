@@ -39,6 +39,7 @@ def clone(
     min_seconds: options.MinSeconds = None,
     max_seconds: options.MaxSeconds = None,
     max_chars: options.MaxChars = None,
+    normalize: options.Normalize = None,
     model: options.Model = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
@@ -56,6 +57,7 @@ def clone(
         min_seconds=min_seconds,
         max_seconds=max_seconds,
         max_chars=max_chars,
+        normalize=normalize,
     )
     job = single_job(
         read_text(text, file),

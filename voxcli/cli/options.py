@@ -43,6 +43,12 @@ MaxChars = Annotated[
         help=f"Longer text is split at sentences, spoken in pieces and joined.  [default: {DEFAULTS.max_chars}]",
     ),
 ]
+Normalize = Annotated[
+    bool | None,
+    typer.Option(
+        "--normalize/--no-normalize", help="Say numbers, dates, money and addresses as words (extra normalize)."
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(

@@ -35,6 +35,7 @@ def synth(
     min_seconds: options.MinSeconds = None,
     max_seconds: options.MaxSeconds = None,
     max_chars: options.MaxChars = None,
+    normalize: options.Normalize = None,
     model: options.Model = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
@@ -52,6 +53,7 @@ def synth(
         min_seconds=min_seconds,
         max_seconds=max_seconds,
         max_chars=max_chars,
+        normalize=normalize,
     )
     job = single_job(read_text(text, file), out, ref=ref, control=control, settings=settings)
     print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)

@@ -16,4 +16,5 @@ class SettingFields(BaseModel):
     min_seconds: float | None = None
     max_seconds: float | None = None
     max_chars: int | None = None
+    normalize: bool | None = None
     format: str | None = None

@@ -15,6 +15,7 @@ from voxcli.errors import InputError, VoxError
 from voxcli.run.job import Job
 from voxcli.run.report import clock
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.normalize import normalize
 from voxcli.text.split import Piece, split
 
 
@@ -79,7 +80,8 @@ def make_plan(jobs: Iterable[Job]) -> Plan:
 
 def prepare(job: Job) -> Utterance:
     """Raises InputError when there is nothing to speak or the description and the recording exclude each other."""
-    description, body = split_control(compose(clean(job.text, paragraphs=True), job.control))
+    text = clean(job.text, paragraphs=True)
+    description, body = split_control(compose(normalize(text) if job.settings.normalize else text, job.control))
     if not is_speakable(body):
         raise InputError("the text has nothing to speak: no letter and no digit")
     if description and job.prompt_audio is not None:

@@ -28,6 +28,7 @@ class Settings:
     min_seconds:  shortest audio; None leaves it to the model.
     max_seconds:  longest audio; None leaves it to the length of the text.
     max_chars:    longer text is split at sentences into pieces of at most this many characters.
+    normalize:    numbers, dates, money, units and addresses are written out as words before they are spoken.
     format:       of the file; None leaves it to the file's name, or wav.
     """
 
@@ -37,6 +38,7 @@ class Settings:
     min_seconds: float | None = None
     max_seconds: float | None = None
     max_chars: int = 240
+    normalize: bool = False
     format: str | None = None
 
     def __post_init__(self) -> None:
