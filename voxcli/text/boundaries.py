@@ -55,7 +55,7 @@ _BEFORE_NUMBER = frozenset(
     )
 )
 _WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
-_LIST_NUMBER = re.compile(r"(?:^|[.!?:]\s+)\d{1,3}$")
+_LIST_NUMBER = re.compile(r"(?:^|(?P<word>\w*)[.!?:]\s+)\d{1,3}$")
 
 
 def boundaries(text: str) -> dict[int, Strength]:
@@ -110,8 +110,8 @@ def _kept_together(text: str) -> Iterator[int]:
 def _is_abbreviation(text: str, dot: int, place: int) -> bool:
     """Whether the dot at `dot` belongs to what follows as well as to what stands before it."""
     before = text[max(0, dot - 16) : dot]
-    if _LIST_NUMBER.search(before):
-        return True
+    if listed := _LIST_NUMBER.search(before):
+        return (listed["word"] or "").lower() not in _BEFORE_NUMBER  # vol. 2. is the end of a sentence
     match = _WORD_BEFORE.search(before)
     if not match:
         return False

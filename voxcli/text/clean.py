@@ -27,7 +27,7 @@ _OUTER_BRACKETS = {"[": "]", "\u3010": "\u3011", "{": "}", "\u300c": "\u300d", '
 _MARKS = frozenset(
     ".!?,;:-\u2026\u2014\u3002\uff01\uff1f\uff0c\uff1b\uff1a\u3001\uff0e\uff61\u0964\u0965\u06d4\u061f\u060c\u061b\u104a\u104b\u17d4\u17d5\u0589"
 )
-_CLOSERS = "\"')]}\u00bb\u203a\u300b\u300d\u300f\u3011\uff09\uff3d\uff5d"
+_CLOSERS = "\"')]}\u2019\u201d\u00bb\u203a\u300b\u300d\u300f\u3011\uff09\uff3d\uff5d"
 _FULL_STOPS = {
     "CJK": "\u3002",
     "HIRAGANA": "\u3002",

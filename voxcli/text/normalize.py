@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from importlib import import_module
 from itertools import pairwise
+from typing import Any
 
 from voxcli.errors import VoxError
 from voxcli.text.boundaries import Strength, boundaries
@@ -85,14 +87,10 @@ def _through(grammar: Callable[[str], str], text: str) -> str:
 
 @lru_cache
 def _wetext(language: str) -> Callable[[str], str]:
-    try:
-        from wetext import Normalizer
-    except ImportError as error:
-        raise _missing() from error
-    normalizer = Normalizer(lang=language, operator="tn")
+    normalizer = _package("wetext").Normalizer(lang=language, operator="tn")
 
     def grammar(text: str) -> str:
-        spoken = str(normalizer.normalize(text))
+        spoken: str = normalizer.normalize(text)
         assert spoken, "the grammar has no path for this text"
         return spoken
 
@@ -100,17 +98,18 @@ def _wetext(language: str) -> Callable[[str], str]:
 
 
 @lru_cache(maxsize=1)
-def _inflect() -> Callable[..., object]:
-    try:
-        import inflect
-    except ImportError as error:
-        raise _missing() from error
-    return inflect.engine().number_to_words
+def _number_words() -> Callable[[int], str]:
+    words: Callable[[int], str] = _package("inflect").engine().number_to_words
+    return words
 
 
 def _say(number: int) -> str:
-    return str(_inflect()(number)).replace(",", "").replace("-", " ")
+    return _number_words()(number).replace(",", "").replace("-", " ")
 
 
-def _missing() -> VoxError:
-    return VoxError("--normalize needs two more packages: pip install 'voxcpm2[normalize]'")
+def _package(name: str) -> Any:
+    """Loaded when first needed: the grammars take half a second."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise VoxError("normalizing needs two more packages: pip install 'voxcpm2[normalize]'") from error

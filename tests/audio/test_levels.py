@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+
+from voxcli.audio.levels import active_rms, frame_rms, quietest_place, trim_silence
+from voxcli.audio.resample import resample
+
+RATE = 16_000
+
+
+def tone(seconds: float, level: float = 0.5) -> np.ndarray:
+    return (level * np.sin(2 * np.pi * 500 * np.arange(round(seconds * RATE)) / RATE)).astype(np.float32)
+
+
+def silence(seconds: float) -> np.ndarray:
+    return np.zeros(round(seconds * RATE), np.float32)
+
+
+def test_rms_of_a_sine_is_its_amplitude_over_root_two() -> None:
+    assert frame_rms(tone(0.1), RATE) == pytest.approx([0.5 / 2**0.5] * 5, rel=1e-4)
+    assert active_rms(tone(1.0), RATE) == pytest.approx(0.5 / 2**0.5, rel=1e-4)
+
+
+def test_a_short_last_frame_counts_its_own_samples() -> None:
+    assert frame_rms(np.full(330, 0.5, np.float32), RATE) == pytest.approx([0.5, 0.5])
+
+
+def test_pauses_do_not_lower_the_level_of_speech() -> None:
+    clip = np.concatenate([tone(0.5), silence(5), tone(0.5)])
+    assert active_rms(clip, RATE) == pytest.approx(0.5 / 2**0.5, rel=1e-3)
+    assert active_rms(silence(1), RATE) == 0.0
+    assert active_rms(silence(0), RATE) == 0.0
+
+
+def test_the_quietest_place_is_well_inside_the_pause() -> None:
+    clip = np.concatenate([tone(1), silence(0.2), tone(1)])
+    assert 1.05 * RATE - 1 <= quietest_place(clip, RATE, 0, len(clip)) <= 1.15 * RATE + 1
+    assert quietest_place(silence(1), RATE, 0, RATE) >= 0.9 * RATE
+
+
+def test_trim_goes_by_the_clips_own_peak() -> None:
+    for level in (0.5, 0.001):
+        clip = np.concatenate([silence(0.5), tone(1, level), silence(0.7)])
+        assert len(trim_silence(clip, RATE, keep_s=0.1)) == pytest.approx(1.2 * RATE, abs=2)
+    assert len(trim_silence(silence(1), RATE)) == RATE
+
+
+@pytest.mark.parametrize("from_rate", [8_000, 11_025, 16_000, 22_050, 44_100, 48_000, 96_000, 192_000])
+@pytest.mark.parametrize("length", [0, 1, 999, 12_345])
+def test_resampled_length_is_exact(from_rate: int, length: int) -> None:
+    out = resample(np.zeros(length, np.float32), from_rate, RATE)
+    assert len(out) == -(-length * RATE // from_rate)
+    assert out.dtype == np.float32
+
+
+def test_resampling_keeps_the_tone() -> None:
+    at_48k = (0.5 * np.sin(2 * np.pi * 500 * np.arange(48_000) / 48_000)).astype(np.float32)
+    assert np.abs(resample(at_48k, 48_000, RATE) - tone(1))[200:-200].max() < 1e-4

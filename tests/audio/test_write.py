@@ -1,0 +1,198 @@
+import errno
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli.audio.write import FORMATS, TEMPORARY, check_output, write_atomic, write_audio
+from voxcli.errors import OutputError
+
+RATE = 48_000
+
+
+def tone(seconds: float = 1.0) -> np.ndarray:
+    time = np.arange(round(seconds * RATE)) / RATE
+    return (0.5 * np.sin(2 * np.pi * 300 * time) * np.sin(np.pi * time / seconds)).astype(np.float32)
+
+
+def refused(path: Path, samples: np.ndarray, rate: int = RATE, format: str = "wav") -> str:
+    with pytest.raises(OutputError) as caught:
+        write_audio(path, samples, rate, format=format)
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ") and "\n" not in message
+    return message.removeprefix(f"{path}: ")
+
+
+@contextmanager
+def file_size_limit(size: int) -> Iterator[None]:
+    """A full disk, near enough: writing on beyond `size` fails with EFBIG."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, before)
+
+
+@pytest.mark.parametrize(
+    ("format", "container", "subtype", "tolerance"),
+    [
+        ("wav", "WAV", "PCM_16", 2**-15),
+        ("wav24", "WAV", "PCM_24", 2**-22),
+        ("wavf", "WAV", "FLOAT", 0),
+        ("flac", "FLAC", "PCM_16", 2**-15),
+        ("ogg", "OGG", "OPUS", 0.03),
+        ("mp3", "MP3", "MPEG_LAYER_III", 0.03),
+    ],
+)
+def test_formats(tmp_path: Path, format: str, container: str, subtype: str, tolerance: float) -> None:
+    path = tmp_path / f"out{FORMATS[format].extension}"
+    check_output(path, RATE, format=format)
+    write_audio(path, tone(3.0), RATE, format=format)
+    info = soundfile.info(path)
+    assert (info.format, info.subtype, info.samplerate, info.channels) == (container, subtype, RATE, 1)
+    samples, _ = soundfile.read(path, dtype="float32")
+    assert len(samples) == 3 * RATE
+    assert np.abs(samples - tone(3.0)).max() <= tolerance
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("format", ["wav", "flac", "wav24", "wavf"])
+def test_sixteen_bits_come_back_as_they_were(tmp_path: Path, format: str) -> None:
+    samples = np.arange(-32768, 32768, dtype=np.float32) / 32768
+    write_audio(tmp_path / "out", samples, RATE, format=format)
+    assert np.array_equal(soundfile.read(tmp_path / "out", dtype="float32")[0], samples)
+
+
+def test_beyond_full_scale_is_clipped_not_wrapped(tmp_path: Path) -> None:
+    path = tmp_path / "out.wav"
+    write_audio(path, np.array([2.0, -2.0, 0.5]), RATE)
+    assert soundfile.read(path, dtype="int16")[0].tolist() == [32767, -32768, 16384]
+    write_audio(path, np.array([2.0, -2.0, 0.5]), RATE, format="wavf")
+    assert soundfile.read(path)[0].tolist() == [2.0, -2.0, 0.5]
+
+
+def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "out.wav"
+    assert refused(path, tone(), format="aac") == "unknown format 'aac'; choose one of wav, wav24, wavf, flac, ogg, mp3"
+    assert refused(path, tone(), 44_100, "ogg") == "ogg can't hold 44.1 kHz, only 8, 12, 16, 24, 48 kHz"
+    assert refused(path, tone(), 96_000, "mp3").startswith("mp3 can't hold 96 kHz, only 8, ")
+    assert refused(path, tone()[:0]) == "there is no mono sound to write (shape (0,))"
+    assert refused(path, np.zeros((2, 100), np.float32)) == "there is no mono sound to write (shape (2, 100))"
+    assert refused(path, np.array([0.0, np.nan])) == "some samples are not numbers (NaN or infinite)"
+    # Thirteen hours, of which only one sample is in memory.
+    hours = np.broadcast_to(np.float32(0), (13 * 3600 * RATE,))
+    assert refused(path, hours[: 2**31]) == "12.4 hours are more than WAV can hold; use flac"
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_places(tmp_path: Path) -> None:
+    nowhere = tmp_path / "none" / "out.wav"
+    for path, early, late in (
+        (nowhere, f"there is no folder {nowhere.parent}", "can't be written (No such file or directory)"),
+        (tmp_path, "this is a folder; name a file in it", "can't be written (Is a directory)"),
+    ):
+        with pytest.raises(OutputError) as caught:
+            check_output(path, RATE)
+        assert str(caught.value) == f"{path}: {early}"
+        assert refused(path, tone()) == late
+    with pytest.raises(OutputError, match="can't be written"):
+        write_audio(tmp_path / "nul\0.wav", tone(), RATE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_permission_is_seen_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(OutputError, match="no permission to write in"):
+        check_output(tmp_path / "out.wav", RATE)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("limit", [0, 2_000])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, format: str, limit: int) -> None:
+    path = tmp_path / "out.wav"
+    path.write_bytes(b"before")
+    with file_size_limit(limit):
+        assert refused(path, tone(4.0), format=format) == "can't be written (File too large)"
+        with pytest.raises(OutputError, match="File too large"):
+            write_atomic(path, b"x" * 10_000)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("broken", ["fsync", "replace"])
+def test_a_failing_step_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    path = tmp_path / "out.wav"
+    path.write_bytes(b"before")
+    monkeypatch.setattr(os, broken, fail)
+    assert refused(path, tone()) == "can't be written (Input/output error)"
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        write_audio(tmp_path / "out.wav", tone(), RATE)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_order_that_survives_power_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file's bytes reach the disk before its name, and its name before the call returns."""
+    done: list[str] = []
+    fsync, replace = os.fsync, os.replace
+
+    def seen_fsync(descriptor: int) -> None:
+        done.append("folder" if os.path.isdir(f"/proc/self/fd/{descriptor}") else "file")
+        fsync(descriptor)
+
+    def seen_replace(source: Path, target: Path) -> None:
+        done.append("replace")
+        assert Path(source).parent == Path(target).parent and Path(source).match(TEMPORARY)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "fsync", seen_fsync)
+    monkeypatch.setattr(os, "replace", seen_replace)
+    write_atomic(tmp_path / "out", b"data")
+    assert done == ["file", "replace", "folder"]
+    assert (tmp_path / "out").read_bytes() == b"data"
+
+
+def test_killed_at_any_moment_there_is_a_whole_file_or_none(tmp_path: Path) -> None:
+    program = (
+        "import sys, numpy as np; from pathlib import Path; from voxcli.audio.write import write_audio\n"
+        "clip = (0.5 * np.sin(np.arange(480_000) / 20)).astype('f4'); print('ready', flush=True)\n"
+        "for n in range(100_000): write_audio(Path(sys.argv[1]) / f'{n % 7}.wav', clip, 48_000)\n"
+    )
+    for delay in (0.01, 0.03, 0.07):
+        with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as child:
+            assert child.stdout is not None and child.stdout.readline() == "ready\n"
+            time.sleep(delay)
+            child.kill()
+        for path in tmp_path.glob("*.wav"):
+            assert soundfile.info(path).frames == 480_000
+        assert all(path.match(TEMPORARY) or path.suffix == ".wav" for path in tmp_path.iterdir())
+
+
+def test_the_file_gets_the_permissions_that_files_get(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
+    write_atomic(tmp_path / "ours", b"data")
+    assert (tmp_path / "ours").stat().st_mode == plain.stat().st_mode
