@@ -41,7 +41,9 @@ def pcm16(samples: np.ndarray) -> bytes:
 
 
 def refused(path: Path) -> str:
-    """The message of both `check_voice` (where it can know) and `read_voice`: one line that starts with the file's name."""
+    """The message of both `check_voice` (where it can know) and `read_voice`: one line that starts with the file's
+    name.
+    """
     with pytest.raises(AudioError) as caught:
         read_voice(path, RATE)
     message = str(caught.value)

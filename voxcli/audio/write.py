@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import soundfile
@@ -73,11 +74,11 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
     samples = np.asarray(samples, dtype=np.float32)
     if samples.ndim != 1 or not len(samples):
         raise OutputError(f"{shown(path)}: there is no mono sound to write (shape {samples.shape})")
-    if not np.isfinite(samples).all():
-        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
     width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
     if kind.container == "WAV" and len(samples) * width > _WAV_BYTES:
         raise OutputError(f"{shown(path)}: {len(samples) / rate / 3600:.1f} hours are more than WAV can hold; use flac")
+    if not all(np.isfinite(block).all() for block in _blocks(samples)):
+        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
     with _replacing(path) as file:
         sink = _Sink(file)
         try:
@@ -85,8 +86,8 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
                 sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
             ) as sound:
                 # In blocks: libsndfile's Vorbis and Opus encoders use the stack for all they are given at once.
-                for start in range(0, len(samples), _BLOCK_FRAMES):
-                    sound.write(samples[start : start + _BLOCK_FRAMES])
+                for block in _blocks(samples):
+                    sound.write(block)
         except (soundfile.SoundFileError, AssertionError) as error:
             raise sink.error or OutputError(
                 f"{shown(path)}: can't be written as {format} ({_reason(error)})"
@@ -135,30 +136,35 @@ def _sync_folder(folder: Path) -> None:
 
 
 class _Sink:
-    """A file for libsndfile that keeps the first error: raised through its C callbacks an error would be printed and
-    lost.
-    """
+    """A file for libsndfile that keeps the first error, which its C callbacks would print and lose."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
         self.error: OSError | None = None
 
     def write(self, data: bytes) -> int:
+        return self._kept(self._file.write, data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        return self._kept(self._file.seek, offset, whence)  # flushes, and so can fail as writing does
+
+    def tell(self) -> int:
+        return self._kept(self._file.tell)
+
+    def read(self, size: int = -1) -> bytes:
+        raise io.UnsupportedOperation("libsndfile does not read what it writes")
+
+    def _kept(self, method: Callable[..., int], *arguments: Any) -> int:
         if self.error is None:
             try:
-                return self._file.write(data)
+                return method(*arguments)
             except OSError as error:
                 self.error = error
         return 0
 
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._file.seek(offset, whence)
 
-    def tell(self) -> int:
-        return self._file.tell()
-
-    def read(self, size: int = -1) -> bytes:
-        return b""
+def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    return (samples[start : start + _BLOCK_FRAMES] for start in range(0, len(samples), _BLOCK_FRAMES))
 
 
 def _format(path: Path, rate: int, name: str) -> Format:
