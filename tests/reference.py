@@ -10,6 +10,7 @@ import importlib.machinery
 import importlib.util
 import sys
 import types
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,13 @@ def import_reference() -> Any:
         pytest.importorskip(needed)
     import transformers  # noqa: F401  (before the stand-ins: it looks for optional packages)
 
-    root = list(spec.submodule_search_locations or [])[0]
+    root = next(iter(spec.submodule_search_locations or []))
     _stand_in("librosa", load=_load_audio)
     _stand_in("voxcpm", __path__=[root])
     _stand_in("voxcpm.model", __path__=[str(Path(root) / "model")])
-    from voxcpm.model import voxcpm2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of code that is not ours
+        from voxcpm.model import voxcpm2
 
     return voxcpm2
 
@@ -58,6 +61,8 @@ def load_reference(folder: Path) -> Any:
     import json
 
     module = import_reference()
-    model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu")
     assert json.loads((folder / "config.json").read_text())["dtype"] == "float32", "comparisons are made in float32"
     return model

@@ -13,7 +13,8 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 
 import numpy as np
@@ -104,6 +105,7 @@ class Engine:
         self._decoder = AudioDecoder(model, config.decode_clips, 192 if on_cpu else 4096)
         self._schedules: dict[int, Schedule] = {}
         self._pending: deque[_Flags] = deque()
+        self._queued = 0  # how many of them the last step has added
         self._finished: list[_Finished] = []
         self._done: list[Clip] = []
         self._ids: set[str] = set()
@@ -126,11 +128,13 @@ class Engine:
             raise RequestError(f"request_id {request.request_id!r} is already in use")
         prompt, sampling = request.prompt, request.sampling
         if tuple(prompt.patches.shape[1:]) != self.model.patch_shape:
-            raise RequestError(f"prompt patches {tuple(prompt.patches.shape[1:])} are not the model's {self.model.patch_shape}")
+            raise RequestError(
+                f"prompt patches {tuple(prompt.patches.shape[1:])} are not the model's {self.model.patch_shape}"
+            )
         room = min(self.model.config.context, self.scheduler.pool.total * PAGE_SIZE) - len(prompt)
         if room <= sampling.min_len:
             raise RequestError(
-                f"the prompt takes {len(prompt)} positions, the model has {room + len(prompt)}; use a shorter text or voice"
+                f"the prompt takes {len(prompt)} of {room + len(prompt)} positions; use a shorter text or voice"
             )
         limit = min(int(prompt.target_tokens * sampling.ratio + 10), sampling.max_len, room)
         seed = random.getrandbits(31) if sampling.seed is None else sampling.seed
@@ -151,7 +155,7 @@ class Engine:
 
     @property
     def has_work(self) -> bool:
-        return bool(len(self.scheduler) or self._finished or self._done)
+        return bool(len(self.scheduler) or self._pending or self._finished or self._done)
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Clip]:
         """Run requests, pulled as there is room, and yield their clips as they finish.
@@ -172,7 +176,13 @@ class Engine:
                         self.add(request)
                         mine.add(request.request_id)
                     except RequestError as error:
-                        yield Clip(request.request_id, self.model.sample_rate, "error", request.sampling.seed or 0, error=str(error))
+                        yield Clip(
+                            request.request_id,
+                            self.model.sample_rate,
+                            "error",
+                            request.sampling.seed or 0,
+                            error=str(error),
+                        )
                 if not self.has_work:
                     return
                 for clip in self.step():
@@ -185,22 +195,24 @@ class Engine:
     # -- one step ---------------------------------------------------------------------------------------------
     @torch.inference_mode()
     def step(self) -> list[Clip]:
-        """Admit, prefill, make one patch for every ready row, end what is finished. Returns clips that are complete."""
+        """End what is finished, admit, prefill, make one patch for every ready row. Returns clips that are complete."""
+        # Flags are read one step late: what the last step queued may still run, what came before it has long run.
+        self._read_flags(keep=self._queued)
+        before = len(self._pending)
+        for sequence in [s for s in self.scheduler.running if s.finished]:
+            self._finish(sequence)
         for sequence in self.scheduler.admit():
             now = time.perf_counter()
             if sequence.admitted_at is None:
                 sequence.admitted_at = now
                 sequence.timings.queued_s = now - sequence.added_at
         self._prefill()
-        # All flags but the newest: the step they came from has long run when the next one is queued.
-        self._read_flags(keep=1)
         ready = self._make_room([s for s in self.scheduler.running if s.ready])
-        for steps, group in groupby(sorted(ready, key=lambda s: s.request.sampling.steps), lambda s: s.request.sampling.steps):
-            self._isolate(list(group), lambda rows, steps=steps: self._decode(rows, steps))
-        if not ready:
-            self._read_flags(keep=0)
-        for sequence in [s for s in self.scheduler.running if s.finished]:
-            self._finish(sequence)
+        for steps, group in groupby(
+            sorted(ready, key=lambda s: s.request.sampling.steps), lambda s: s.request.sampling.steps
+        ):
+            self._isolate(list(group), partial(self._decode, steps=steps))
+        self._queued = len(self._pending) - before
         self._decode_audio()
         if self.on_patch is not None:
             self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
@@ -315,14 +327,22 @@ class Engine:
         """Decode when a group is full or nothing else is left to do."""
         idle = not self.scheduler.running
         while self._finished and (idle or len(self._finished) >= self.config.decode_clips):
-            group, self._finished = self._finished[: self.config.decode_clips], self._finished[self.config.decode_clips :]
+            group, self._finished = (
+                self._finished[: self.config.decode_clips],
+                self._finished[self.config.decode_clips :],
+            )
             self._isolate_audio(group)
 
     def _isolate_audio(self, group: list[_Finished]) -> None:
         started = time.perf_counter()
         try:
             latents = [f.latents.cpu() for f in group]
-            lead = [f.sequence.request.prompt.patches[-CONTEXT_PATCHES:] if f.sequence.request.prompt.continues else f.latents[:0].cpu() for f in group]
+            lead = [
+                f.sequence.request.prompt.patches[-CONTEXT_PATCHES:]
+                if f.sequence.request.prompt.continues
+                else f.latents[:0].cpu()
+                for f in group
+            ]
             audio = self._decoder.decode([torch.cat(pair) for pair in zip(lead, latents, strict=True)])
         except Exception as error:
             if len(group) > 1:

@@ -18,9 +18,9 @@ class NoiseSource:
         self._block = torch.empty(0)
 
     def block(self, index: int) -> torch.Tensor:
-        """float32[BLOCK, patch_size, feat_dim]: the noise of patches index * BLOCK and on. Blocks are asked for in order.
+        """float32[BLOCK, patch_size, feat_dim]: the noise of patches index * BLOCK and on.
 
-        The last block asked for can be had again (a row that was preempted goes on in the middle of it).
+        Blocks are asked for in order; the last one can be had again: a preempted row goes on in the middle of it.
         """
         assert index in (self._index, self._index + 1), f"block {index} asked for after block {self._index}"
         if index != self._index:

@@ -49,7 +49,10 @@ class PagePool:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """base, residual: [layers, 2, pages, PAGE_SIZE, kv_heads, head_dim]; latents: float32[pages * PAGE_SIZE, patch, feat]."""
+    """
+    base, residual: [layers, 2, pages, PAGE_SIZE, kv_heads, head_dim].
+    latents:        float32[pages * PAGE_SIZE, patch_size, feat_dim].
+    """
 
     base: torch.Tensor
     residual: torch.Tensor

@@ -33,9 +33,7 @@ class StateTable:
         self.cfg = torch.ones(rows + 1, device=device)
         self.position = torch.zeros(rows + 1, device=device, dtype=torch.int64)
         self.patch_index = torch.zeros(rows + 1, device=device, dtype=torch.int64)
-        self.block_table = torch.zeros(
-            rows + 1, pages_for(model.config.context), device=device, dtype=torch.int32
-        )
+        self.block_table = torch.zeros(rows + 1, pages_for(model.config.context), device=device, dtype=torch.int32)
         self._free = list(range(rows, 0, -1))
         self._rows: dict[str, int] = {}
 
@@ -60,7 +58,9 @@ class StateTable:
         """Pages from the `start`-th of the row on."""
         self.block_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
 
-    def begin(self, rows: list[int], hidden: Hidden, cond: list[torch.Tensor], cfg: list[float], at: list[tuple[int, int]]) -> None:
+    def begin(
+        self, rows: list[int], hidden: Hidden, cond: list[torch.Tensor], cfg: list[float], at: list[tuple[int, int]]
+    ) -> None:
         """Put rows whose prefill is done at their first (or, after a preemption, next) patch.
 
         at: (position, patches made) of each row.

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import torch
 
-from voxcli.engine.pages import PAGE_SIZE, Cache
 from voxcli.engine.noise import BLOCK
+from voxcli.engine.pages import PAGE_SIZE, Cache
 from voxcli.engine.state import BROKEN, STOP, StateTable
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.locdit import Schedule

@@ -62,7 +62,7 @@ class DiTConfig(EncoderConfig):
 
 
 class AudioVAEConfig(Section):
-    """Rates multiply to the samples of one latent: `encoder_rates` at `sample_rate`, `decoder_rates` at `out_sample_rate`."""
+    """Rates multiply to the samples of a latent: `encoder_rates` at `sample_rate`, the others at `out_sample_rate`."""
 
     encoder_dim: Width = 128
     encoder_rates: Annotated[tuple[Count, ...], Field(min_length=1)] = (2, 5, 8, 8)
@@ -102,11 +102,14 @@ class ModelConfig(Section):
     @model_validator(mode="after")
     def _consistent(self) -> ModelConfig:
         if self.feat_dim != self.audio_vae_config.latent_dim:
-            raise ValueError(f"feat_dim {self.feat_dim} and the audio VAE's latent_dim {self.audio_vae_config.latent_dim} differ")
+            raise ValueError(
+                f"feat_dim {self.feat_dim} and the audio VAE's latent_dim {self.audio_vae_config.latent_dim} differ"
+            )
         heads = {t.head_dim for t in (self.base_lm, self.residual_lm, self.locenc, self.locdit)}
         for dim in heads:
-            if len(self.lm_config.rope_scaling.short_factor) != dim // 2 and not dim % 2:
-                raise ValueError(f"rope_scaling has {len(self.lm_config.rope_scaling.short_factor)} factors, heads of {dim} need {dim // 2}")
+            for factors in (self.lm_config.rope_scaling.short_factor, self.lm_config.rope_scaling.long_factor):
+                if len(factors) != dim // 2 or dim % 2:
+                    raise ValueError(f"rope_scaling has {len(factors)} factors, heads of {dim} need {dim / 2:g}")
         return self
 
     @property
@@ -116,13 +119,11 @@ class ModelConfig(Section):
 
     @property
     def base_lm(self) -> TransformerConfig:
-        lm = self.lm_config
-        return self._transformer(lm.hidden_size, lm.intermediate_size, lm.num_attention_heads, lm.num_hidden_layers, lm.kv_channels)
+        return self._causal(self.lm_config.num_hidden_layers, rope=True)
 
     @property
     def residual_lm(self) -> TransformerConfig:
-        base = self.base_lm
-        return base.model_copy(update={"num_layers": self.residual_lm_num_layers, "rope": not self.residual_lm_no_rope})
+        return self._causal(self.residual_lm_num_layers, rope=not self.residual_lm_no_rope)
 
     @property
     def locenc(self) -> TransformerConfig:
@@ -134,7 +135,15 @@ class ModelConfig(Section):
         c = self.dit_config
         return self._transformer(c.hidden_dim, c.ffn_dim, c.num_heads, c.num_layers, c.kv_channels)
 
-    def _transformer(self, hidden: int, ffn: int, heads: int, layers: int, channels: int | None) -> TransformerConfig:
+    def _causal(self, layers: int, rope: bool) -> TransformerConfig:
+        lm = self.lm_config
+        return self._transformer(
+            lm.hidden_size, lm.intermediate_size, lm.num_attention_heads, layers, lm.kv_channels, rope
+        )
+
+    def _transformer(
+        self, hidden: int, ffn: int, heads: int, layers: int, channels: int | None, rope: bool = True
+    ) -> TransformerConfig:
         lm = self.lm_config
         return TransformerConfig(
             hidden_size=hidden,
@@ -145,7 +154,7 @@ class ModelConfig(Section):
             # Never hidden / heads where kv_channels is given: the 1024-wide parts of VoxCPM2 have heads of 128 too.
             head_dim=channels or hidden // heads,
             eps=lm.rms_norm_eps,
-            rope=True,
+            rope=rope,
             depth_scale=lm.scale_depth / math.sqrt(layers) if lm.use_mup else 1.0,
         )
 

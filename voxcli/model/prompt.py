@@ -63,7 +63,8 @@ def build_prompt(
     """
     for name, latents in (("reference", reference), ("prompt_audio", prompt_audio)):
         if latents is not None and (latents.ndim != 3 or tuple(latents.shape[1:]) != patch_shape or not len(latents)):
-            raise RequestError(f"{name} has shape {tuple(latents.shape)}, the model wants [patches, {patch_shape[0]}, {patch_shape[1]}]")
+            want = f"(patches, {patch_shape[0]}, {patch_shape[1]})"
+            raise RequestError(f"{name} has shape {tuple(latents.shape)}, the model wants {want}")
     if prompt_audio is not None and not prompt_text:
         raise RequestError("audio to continue from needs the text that is spoken in it")
     if prompt_text and prompt_audio is None:

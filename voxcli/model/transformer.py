@@ -78,7 +78,7 @@ class Attention(nn.Module):
     def qkv(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """[..., hidden] to q [..., heads, dim] and k, v [..., kv_heads, dim]."""
         heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
-        return heads.split((self.heads, self.kv_heads, self.kv_heads), -2)  # type: ignore[return-value]
+        return heads.split((self.heads, self.kv_heads, self.kv_heads), -2)
 
     def query(self, x: torch.Tensor) -> torch.Tensor:
         weight = self.qkv_proj.weight[: self.heads * self.head_dim]
@@ -86,7 +86,7 @@ class Attention(nn.Module):
 
     def key_value(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         weight = self.qkv_proj.weight[self.heads * self.head_dim :]
-        return F.linear(x, weight).unflatten(-1, (-1, self.head_dim)).chunk(2, -2)  # type: ignore[return-value]
+        return F.linear(x, weight).unflatten(-1, (-1, self.head_dim)).chunk(2, -2)
 
 
 class MLP(nn.Module):
@@ -148,9 +148,7 @@ class Transformer(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.eps)
         self.rope = Rope(lm, config.head_dim, rope_positions) if config.rope else None
 
-    def causal(
-        self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch
-    ) -> torch.Tensor:
+    def causal(self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         """x: [N, hidden], new tokens of many requests packed; caches: [layers, 2, pages, page_size, kv_heads, dim]."""
         rope = (self.rope.cos[batch.positions], self.rope.sin[batch.positions]) if self.rope else None
         for layer, cache in zip(self.layers, caches, strict=True):

@@ -41,15 +41,18 @@ class CausalConv(nn.Conv1d):
         return super().forward(_with_context(self, x, self.context, state))
 
 
-class CausalTransposedConv(nn.ConvTranspose1d):
+class CausalTransposedConv(nn.Module):
     """Kernel 2s, stride s: each input sample reaches s output samples ahead, the last s are cut."""
 
     def __init__(self, cin: int, cout: int, stride: int):
-        super().__init__(cin, cout, 2 * stride, stride)
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(cin, cout, 2 * stride))
+        self.bias = nn.Parameter(torch.empty(cout))
+        self.stride = stride
 
     def forward(self, x: torch.Tensor, state: State | None = None) -> torch.Tensor:
-        step = self.stride[0]
-        return super().forward(_with_context(self, x, 1, state))[..., step:-step]
+        x = F.conv_transpose1d(_with_context(self, x, 1, state), self.weight, self.bias, self.stride)
+        return x[..., self.stride : -self.stride]
 
 
 def _with_context(conv: nn.Module, x: torch.Tensor, context: int, state: State | None) -> torch.Tensor:
@@ -176,8 +179,8 @@ class Decoder(nn.Module):
             # Indexed like `model`, so that the checkpoint's names fit; only blocks have a condition.
             self.sr_cond_model = nn.ModuleDict(
                 {
-                    str(self.first + i): RateCondition(block.block[1].in_channels, len(boundaries) + 1, config.cond_type)
-                    for i, block in enumerate(blocks)
+                    str(self.first + i): RateCondition(config.decoder_dim >> i, len(boundaries) + 1, config.cond_type)
+                    for i in range(len(blocks))
                 }
             )
 

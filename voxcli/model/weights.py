@@ -73,7 +73,7 @@ def resolve_device(name: str) -> torch.device:
 
 
 def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
-    """auto | float32 | bfloat16 | float16. auto: bfloat16 on CUDA, float32 elsewhere (16 bit is slow or drifts there)."""
+    """auto | float32 | bfloat16 | float16; auto is bfloat16 on CUDA, else float32 (16 bit is slow or drifts)."""
     if name == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     if name not in DTYPES:
@@ -177,7 +177,17 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
         tensors = loaded.get("state_dict", loaded)
         return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
-    except (OSError, SafetensorError, RuntimeError, ValueError, AttributeError, EOFError, KeyError, TypeError, pickle.UnpicklingError) as error:
+    except (
+        OSError,
+        SafetensorError,
+        RuntimeError,
+        ValueError,
+        AttributeError,
+        EOFError,
+        KeyError,
+        TypeError,
+        pickle.UnpicklingError,
+    ) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise CheckpointError(f"{path}: damaged or not a weight file ({reason})") from None
 

@@ -1,0 +1,144 @@
+"""Failures, cancels and their leftovers: one request's trouble stays its own, and everything is given back."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from tests.engine.helpers import TEXTS, alone, assert_same, latents, request, run
+from voxcli.engine import engine as engine_module
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.request import Request, Sampling
+from voxcli.model.prompt import Prompt, build_prompt
+from voxcli.model.voxcpm2 import VoxCPM2
+
+
+def broken(model: VoxCPM2, request_id: str, seed: int) -> Request:
+    """A voice of NaN: every patch made from it is NaN."""
+    voice = latents(model, 3, 1)
+    voice[1] = float("nan")
+    prompt = build_prompt(model.tokenizer, "hello world", patch_shape=model.patch_shape, reference=voice)
+    return Request(request_id, prompt, Sampling(seed=seed))
+
+
+def test_nan_ends_its_row_alone(tiny_model: VoxCPM2) -> None:
+    good = [request(tiny_model, f"g{i}", TEXTS[i], seed=i, max_len=20) for i in range(4)]
+    clips = run(Engine(tiny_model), [good[0], broken(tiny_model, "bad", 1), *good[1:]])
+    assert clips["bad"].error == "the model gave no finite patch at step 0"
+    assert clips["bad"].audio is None and clips["bad"].stop_reason == "error"
+    for name, clip in alone(tiny_model, good).items():
+        assert_same(clips[name], clip)
+
+
+@pytest.mark.parametrize("stage", ["prefill_step", "decode_step"])
+def test_an_exception_of_one_row_ends_that_row(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    engine = Engine(tiny_model)
+    real = getattr(engine_module, stage)
+
+    def fails_for_the_victim(model, state, cache, attend, what, *rest):  # type: ignore[no-untyped-def]
+        rows = [chunk.row for chunk in what] if stage == "prefill_step" else what.tolist()
+        if state.owned.get("victim") in rows:
+            raise RuntimeError("a kernel\nfailed")
+        return real(model, state, cache, attend, what, *rest)
+
+    monkeypatch.setattr(engine_module, stage, fails_for_the_victim)
+    good = [request(tiny_model, f"g{i}", TEXTS[i], seed=i, max_len=20) for i in range(3)]
+    clips = run(engine, [good[0], request(tiny_model, "victim", "hello", seed=1), *good[1:]])
+    assert clips["victim"].error == "RuntimeError: a kernel failed"
+    monkeypatch.undo()
+    for name, clip in alone(tiny_model, good).items():
+        assert_same(clips[name], clip)
+
+
+def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = Engine(tiny_model)
+    real = engine._decoder.decode
+
+    def fails_at_eleven_patches(latents: list[torch.Tensor]) -> list[torch.Tensor]:
+        if any(len(item) == 11 for item in latents):
+            raise MemoryError("no room")
+        return real(latents)
+
+    monkeypatch.setattr(engine._decoder, "decode", fails_at_eleven_patches)
+    requests = [request(tiny_model, f"{n}", "hello", seed=n, min_len=n - 1, max_len=n) for n in (8, 11, 14)]
+    clips = run(engine, requests)
+    assert clips["11"].error == "audio decode failed: MemoryError: no room"
+    assert [len(clips[n].audio) for n in ("8", "14")] == [n * tiny_model.patch_samples for n in (8, 14)]  # type: ignore[arg-type]
+
+
+def test_cancel_waiting_running_and_unknown(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model, EngineConfig(max_batch=1))
+    engine.add(request(tiny_model, "runs", "hello world", seed=1, min_len=30, max_len=60))
+    for _ in range(3):
+        engine.step()
+    engine.add(request(tiny_model, "waits", "hello", seed=1))
+    assert engine.cancel("waits") and engine.cancel("runs")
+    assert not engine.cancel("runs") and not engine.cancel("nobody")
+    clips = run(engine, [request(tiny_model, "next", "hello", seed=4, max_len=6)])
+    assert {name: clip.stop_reason for name, clip in clips.items()} == {
+        "waits": "cancelled",
+        "runs": "cancelled",
+        "next": "length",
+    }
+    assert_same(clips["next"], alone(tiny_model, [request(tiny_model, "next", "hello", seed=4, max_len=6)])["next"])
+
+
+def test_leaving_generate_early_cancels_the_rest(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model, EngineConfig(max_batch=2, decode_clips=1))
+    clips = engine.generate(request(tiny_model, f"{i}", "hello", seed=i, max_len=10) for i in range(8))
+    next(clips)
+    clips.close()
+    while engine.has_work:
+        engine.step()
+    engine.check_integrity()
+    assert engine.state.free == 2 and engine.scheduler.pool.free == engine.scheduler.pool.total
+
+
+def test_a_thousand_requests_with_failures_and_cancels_leave_everything_free(tiny_model: VoxCPM2) -> None:
+    rng = random.Random(0)
+    engine = Engine(tiny_model, EngineConfig(max_batch=32, pages=70, prefill_tokens=24))
+    left, ended, alive = 1000, {"stop": 0, "length": 0, "cancelled": 0, "error": 0}, set()
+    while left or engine.has_work:
+        for _ in range(min(left, rng.randrange(12))):
+            left -= 1
+            name = f"r{left}"
+            if rng.random() < 0.2:
+                engine.add(broken(tiny_model, name, left))
+            else:
+                layout = rng.choice(["zero-shot", "reference", "continuation", "both"])
+                engine.add(
+                    request(
+                        tiny_model,
+                        name,
+                        rng.choice(TEXTS),
+                        layout=layout,
+                        voice=left,
+                        seed=left,
+                        steps=2,
+                        max_len=rng.randint(4, 12),
+                    )
+                )
+            alive.add(name)
+        if alive and rng.random() < 0.3:
+            engine.cancel(rng.choice(sorted(alive)))
+        for clip in engine.step():
+            alive.remove(clip.request_id)
+            ended[clip.stop_reason] += 1
+        engine.check_integrity()
+    assert sum(ended.values()) == 1000 and not alive
+    assert ended["error"] > 100 and ended["cancelled"] > 20 and ended["length"] > 100
+    assert engine.state.free == 32 and engine.scheduler.pool.free == 70
+    assert not engine._pending and not engine._ids and not engine._finished and not engine._done
+
+
+def test_prompt_is_not_changed_by_the_engine(tiny_model: VoxCPM2) -> None:
+    asked = request(tiny_model, "a", "hello", layout="both", seed=1, max_len=8)
+    before = Prompt(asked.prompt.token_ids.clone(), asked.prompt.is_audio.clone(), asked.prompt.patches.clone(), 0)
+    run(Engine(tiny_model), [asked])
+    assert torch.equal(asked.prompt.token_ids, before.token_ids)
+    assert torch.equal(asked.prompt.is_audio, before.is_audio)
+    assert torch.equal(asked.prompt.patches, before.patches)

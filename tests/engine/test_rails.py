@@ -1,0 +1,190 @@
+"""Where a clip may stop, must stop, and is run again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from tests.engine.helpers import alone, assert_same, request, run
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.request import Request, Sampling
+from voxcli.errors import RequestError
+from voxcli.model.voxcpm2 import VoxCPM2
+
+
+def with_stop_weights(model: VoxCPM2, stop: float) -> Iterator[VoxCPM2]:
+    """All features of the stop head positive; "stop" weighs them with `stop`, "go on" with 0."""
+    head, bias = model.stop_head.weight.data, model.stop_proj.bias.data
+    before = head.clone(), bias.clone()
+    head[0], head[1] = 0, stop
+    bias.fill_(50.0)
+    yield model
+    head.copy_(before[0])
+    bias.copy_(before[1])
+
+
+@pytest.fixture
+def eager_stop(tiny_model: VoxCPM2) -> Iterator[VoxCPM2]:
+    """The stop head fires at every step."""
+    yield from with_stop_weights(tiny_model, 1.0)
+
+
+@pytest.fixture
+def never_stop(tiny_model: VoxCPM2) -> Iterator[VoxCPM2]:
+    yield from with_stop_weights(tiny_model, -1.0)
+
+
+@pytest.mark.parametrize(("min_len", "patches"), [(0, 2), (2, 4), (7, 9)])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_stop_is_obeyed_only_after_min_len(eager_stop: VoxCPM2, min_len: int, patches: int, batch: int) -> None:
+    clips = run(
+        Engine(eager_stop), [request(eager_stop, f"{i}", "hello", seed=i, min_len=min_len) for i in range(batch)]
+    )
+    assert {clip.patches for clip in clips.values()} == {patches}
+    assert {clip.stop_reason for clip in clips.values()} == {"stop"}
+
+
+def test_stop_at_the_first_allowed_step_also_with_other_steps_in_the_batch(eager_stop: VoxCPM2) -> None:
+    clips = run(Engine(eager_stop), [request(eager_stop, f"{i}", "hello", seed=i, steps=3 + i) for i in range(4)])
+    assert {clip.patches for clip in clips.values()} == {4}
+
+
+def test_length_cap_counts_target_tokens_only(never_stop: VoxCPM2) -> None:
+    tokens = len(never_stop.tokenizer.encode("hi"))
+    for layout in ("zero-shot", "continuation", "both"):
+        clip = alone(never_stop, [request(never_stop, "a", "hi", layout=layout, seed=1, attempts=1)])["a"]
+        assert (clip.patches, clip.stop_reason, clip.bad_case) == (6 * tokens + 10, "length", True)
+
+
+def test_max_len_caps(never_stop: VoxCPM2) -> None:
+    clip = alone(never_stop, [request(never_stop, "a", "hello world", seed=1, max_len=5)])["a"]
+    assert (clip.patches, clip.stop_reason, clip.attempts, clip.bad_case) == (5, "length", 1, False)
+
+
+def test_context_caps(never_stop: VoxCPM2) -> None:
+    text = "a b c d e f g h " * 4
+    clip = alone(never_stop, [request(never_stop, "a", text, seed=1, attempts=1)])["a"]
+    prompt = len(never_stop.tokenizer.encode(text)) + 1
+    assert (clip.patches, clip.stop_reason) == (256 - prompt, "length")
+
+
+def test_bad_case_is_run_again_with_the_next_seeds(never_stop: VoxCPM2) -> None:
+    clip = alone(never_stop, [request(never_stop, "a", "hi", seed=5)])["a"]
+    assert (clip.attempts, clip.seed, clip.bad_case, clip.stop_reason) == (3, 7, True, "length")
+    third = alone(never_stop, [request(never_stop, "a", "hi", seed=7, attempts=1)])["a"]
+    assert clip.latents is not None and third.latents is not None
+    torch.testing.assert_close(clip.latents, third.latents, atol=1e-5, rtol=0)
+
+
+def test_a_retry_that_ends_well_is_kept(tiny_model: VoxCPM2) -> None:
+    # A ratio of 1 makes clips of at least as many patches as tokens bad: some seeds pass, some do not.
+    requests = [request(tiny_model, f"{seed}", "hello world", seed=seed, ratio=1.0) for seed in range(20)]
+    clips = run(Engine(tiny_model), requests)
+    again = [clip for clip in clips.values() if clip.attempts > 1 and not clip.bad_case]
+    assert again, "some request should have been saved by a retry"
+    for clip in again:
+        kept = alone(tiny_model, [request(tiny_model, "x", "hello world", seed=clip.seed, ratio=1.0, attempts=1)])["x"]
+        assert clip.seed == int(clip.request_id) + clip.attempts - 1
+        assert kept.patches == clip.patches
+        torch.testing.assert_close(kept.latents, clip.latents, atol=1e-4, rtol=0)
+
+
+def test_cfg_and_steps_hold_for_every_patch(tiny_model: VoxCPM2) -> None:
+    """Each setting changes the last patch too, not the first alone."""
+    base = dict(seed=3, max_len=12, min_len=11)
+    requests = [
+        request(tiny_model, "base", "hello", **base),
+        request(tiny_model, "cfg", "hello", cfg=1.0, **base),
+        request(tiny_model, "steps", "hello", steps=5, **base),
+    ]
+    together, single = run(Engine(tiny_model), requests), alone(tiny_model, requests)
+    for name in ("base", "cfg", "steps"):
+        assert_same(together[name], single[name])
+    for name in ("cfg", "steps"):
+        assert (together[name].latents[-1] - together["base"].latents[-1]).abs().max() > 1e-3  # type: ignore[index]
+
+
+def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
+    """With 2 steps the estimator runs once (the first step is still): the result is not the noise it began with."""
+    clip = alone(tiny_model, [request(tiny_model, "a", "hello", seed=3, steps=2, max_len=4)])["a"]
+    noise = torch.randn(8, 2, generator=torch.Generator().manual_seed(3)).T
+    assert (clip.latents[0] - noise).abs().max() > 0.01  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"steps": 1}, "steps"),
+        ({"steps": 0}, "steps"),
+        ({"cfg": float("nan")}, "cfg"),
+        ({"cfg": float("inf")}, "cfg"),
+        ({"cfg": -0.1}, "cfg"),
+        ({"min_len": 5, "max_len": 5}, "max_len"),
+        ({"min_len": -1}, "min_len"),
+        ({"attempts": 0}, "attempts"),
+        ({"ratio": 0.0}, "ratio"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 2**63}, "seed"),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(settings: dict[str, float], word: str) -> None:
+    with pytest.raises(RequestError, match=word):
+        Sampling(**settings)  # type: ignore[arg-type]
+
+
+def test_ids_and_sizes_are_checked(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model)
+    engine.add(request(tiny_model, "a", "hello"))
+    with pytest.raises(RequestError, match="'a' is already in use"):
+        engine.add(request(tiny_model, "a", "world"))
+    with pytest.raises(RequestError, match="must not be empty"):
+        request(tiny_model, "", "hello")
+    with pytest.raises(RequestError, match="shorter text or voice"):
+        engine.add(request(tiny_model, "long", "word " * 200))
+    with pytest.raises(RequestError, match="the text is empty"):
+        request(tiny_model, "b", "")
+    foreign = request(tiny_model, "c", "hello", layout="reference")
+    foreign = Request(
+        "c", type(foreign.prompt)(foreign.prompt.token_ids, foreign.prompt.is_audio, torch.zeros(3, 4, 32), 1)
+    )
+    with pytest.raises(RequestError, match="not the model's"):
+        engine.add(foreign)
+    assert run(engine, []).keys() == {"a"}
+
+
+def test_generate_returns_refused_requests_as_clips(tiny_model: VoxCPM2) -> None:
+    requests = [request(tiny_model, "long", "word " * 200), request(tiny_model, "ok", "hello", max_len=4)]
+    clips = run(Engine(tiny_model), requests)
+    assert clips["long"].error is not None and "shorter text" in clips["long"].error
+    assert clips["ok"].error is None
+
+
+def test_the_same_id_can_be_used_again_when_its_clip_is_out(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model)
+    first = run(engine, [request(tiny_model, "a", "hello", seed=1, max_len=6)])["a"]
+    second = run(engine, [request(tiny_model, "a", "hello", seed=1, max_len=6)])["a"]
+    assert_same(first, second, 0)
+
+
+def test_a_missing_seed_is_drawn_and_told(tiny_model: VoxCPM2) -> None:
+    clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello", max_len=6)])["a"]
+    again = run(Engine(tiny_model), [request(tiny_model, "a", "hello", seed=clip.seed, max_len=6)])["a"]
+    assert_same(clip, again, 0)
+
+
+def test_longest_expected_first(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model, EngineConfig(max_batch=1, decode_clips=1))
+    for name, text in (("short", "hi"), ("long", "a longer line of text"), ("middle", "hello world")):
+        engine.add(request(tiny_model, name, text, seed=1, max_len=5))
+    order = []
+    while engine.has_work:
+        order += [clip.request_id for clip in engine.step()]
+    assert order == ["long", "middle", "short"]
+
+
+def test_nothing_to_do_is_no_error(tiny_model: VoxCPM2) -> None:
+    engine = Engine(tiny_model)
+    assert list(engine.generate([])) == []
+    assert engine.step() == [] and not engine.has_work

@@ -1,0 +1,88 @@
+"""Paged attention against the textbook formula on each request alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from voxcli.engine.pages import PAGE_SIZE, pages_for
+from voxcli.kernels.attention import PagedBatch, TorchPagedAttention, dense_attention
+
+HEADS, KV_HEADS, DIM = 4, 2, 8
+
+
+def textbook(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    """q: [queries, heads, dim]; k, v: [keys, kv_heads, dim]; the last query is at the last key."""
+    out = torch.empty_like(q)
+    for head in range(q.shape[1]):
+        kv = head // (q.shape[1] // k.shape[1])
+        scores = q[:, head] @ k[:, kv].T / q.shape[-1] ** 0.5
+        if causal:
+            late = torch.ones_like(scores, dtype=torch.bool).triu(len(k) - len(q) + 1)
+            scores = scores.masked_fill(late, float("-inf"))
+        out[:, head] = scores.softmax(-1) @ v[:, kv]
+    return out
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [(1, 0)],
+        [(1, 5), (1, 40), (1, 15), (1, 16)],
+        [(7, 0), (1, 20), (33, 3), (16, 16)],
+    ],
+    ids=["first token", "decode", "prefill"],
+)
+def test_against_the_textbook(rows: list[tuple[int, int]]) -> None:
+    """rows: (new tokens, cached tokens) of each request. Everything else in the cache is NaN."""
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(*shape: int) -> torch.Tensor:
+        return torch.randn(shape, generator=generator)
+
+    lengths = [new + cached for new, cached in rows]
+    table = torch.zeros(len(rows), pages_for(max(lengths)), dtype=torch.int32)
+    order = torch.randperm(40, generator=generator) + 1
+    used = 0
+    for row, length in enumerate(lengths):
+        count = pages_for(length)
+        table[row, :count] = order[used : used + count]
+        used += count
+    cache = torch.full((2, 41, PAGE_SIZE, KV_HEADS, DIM), float("nan"))
+    flat = cache.flatten(1, 2)
+    q, k, v, positions, slots, expected = [], [], [], [], [], []
+    for row, (new, cached) in enumerate(rows):
+        span = torch.arange(new + cached)
+        slot = table[row, span // PAGE_SIZE].long() * PAGE_SIZE + span % PAGE_SIZE
+        keys, values, queries = (
+            draw(new + cached, KV_HEADS, DIM),
+            draw(new + cached, KV_HEADS, DIM),
+            draw(new, HEADS, DIM),
+        )
+        flat[0, slot[:cached]], flat[1, slot[:cached]] = keys[:cached], values[:cached]
+        q.append(queries)
+        k.append(keys[cached:])
+        v.append(values[cached:])
+        positions.append(span[cached:])
+        slots.append(slot[cached:])
+        expected.append(textbook(queries, keys, values, causal=True))
+    batch = PagedBatch(
+        positions=torch.cat(positions),
+        slots=torch.cat(slots),
+        block_table=table,
+        kv_lens=torch.tensor(lengths, dtype=torch.int32),
+        cu_q=torch.tensor([0, *(new for new, _ in rows)]).cumsum(0).int(),
+        max_q=max(new for new, _ in rows),
+        max_kv=max(lengths),
+    )
+    out = TorchPagedAttention()(torch.cat(q), torch.cat(k), torch.cat(v), cache, batch)
+    torch.testing.assert_close(out, torch.cat(expected), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(11, 11), (4, 11), (1, 5)])
+def test_dense_against_the_textbook(queries: int, keys: int) -> None:
+    generator = torch.Generator().manual_seed(1)
+    q = torch.randn(3, queries, HEADS, DIM, generator=generator)
+    k, v = (torch.randn(3, keys, KV_HEADS, DIM, generator=generator) for _ in range(2))
+    expected = torch.stack([textbook(*row, causal=False) for row in zip(q, k, v, strict=True)])
+    torch.testing.assert_close(dense_attention(q, k, v), expected, atol=1e-5, rtol=0)

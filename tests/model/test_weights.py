@@ -1,0 +1,137 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from voxcli.errors import CheckpointError, DeviceError
+from voxcli.model.weights import check_folder, load_model, resolve_device, resolve_dtype
+
+PARTS = ("model.safetensors", "audiovae.safetensors")
+
+
+@pytest.fixture
+def folder(tiny_checkpoint: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(tiny_checkpoint, tmp_path / "model"))
+
+
+def change(path: Path, **tensors: torch.Tensor | None) -> None:
+    state = load_file(path)
+    for name, value in tensors.items():
+        name = name.replace("__", ".")
+        if value is None:
+            del state[name]
+        else:
+            state[name] = value
+    save_file(state, path)
+
+
+def test_fused_weights_are_the_files(tiny_checkpoint: Path) -> None:
+    model = load_model(tiny_checkpoint)
+    state = load_file(tiny_checkpoint / "model.safetensors")
+    layer = model.base_lm.layers[1]
+    q, k, v = (state[f"base_lm.layers.1.self_attn.{name}_proj.weight"] for name in "qkv")
+    assert torch.equal(layer.self_attn.qkv_proj.weight, torch.cat((q, k, v)))
+    vae = load_file(tiny_checkpoint / "audiovae.safetensors")
+    v, g = vae["decoder.model.0.weight_v"], vae["decoder.model.0.weight_g"]
+    expected = v * g / v.flatten(1).norm(dim=1)[:, None, None]
+    torch.testing.assert_close(model.audio_vae.decoder.model[0].weight.data, expected)
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_torch_files_give_the_same_model(folder: Path, wrapped: bool) -> None:
+    expected = load_model(folder).state_dict()
+    for name, other in zip(PARTS, ("pytorch_model.bin", "audiovae.pth"), strict=True):
+        state = load_file(folder / name)
+        torch.save({"state_dict": state} if wrapped else state, folder / other)
+        (folder / name).unlink()
+    model = load_model(folder)
+    for name, value in model.state_dict().items():
+        assert torch.equal(value, expected[name]), name
+
+
+def test_pickles_that_run_code_are_refused(folder: Path) -> None:
+    (folder / "audiovae.safetensors").unlink()
+    torch.save({"state_dict": {"x": Path}}, folder / "audiovae.pth")  # a class is more than weights
+    with pytest.raises(CheckpointError, match=r"audiovae\.pth: damaged or not a weight file"):
+        load_model(folder)
+
+
+def test_missing_surplus_and_wrong_tensors_are_named(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    change(path, base_lm__layers__1__self_attn__k_proj__weight=None)
+    with pytest.raises(CheckpointError, match=r"tensor base_lm\.layers\.1\.self_attn\.k_proj\.weight is missing$"):
+        load_model(folder)
+    change(path, base_lm__layers__1__self_attn__k_proj__weight=torch.zeros(32, 31))
+    with pytest.raises(CheckpointError, match=r"k_proj\.weight has shape \[32, 31\], config\.json asks for \[32, 32\]"):
+        load_model(folder)
+    change(path, base_lm__layers__1__self_attn__k_proj__weight=torch.zeros(32, 32), lm_head__weight=torch.zeros(1))
+    with pytest.raises(CheckpointError, match=r"tensor lm_head\.weight belongs to no part of the model$"):
+        load_model(folder)
+
+
+def test_a_vae_without_its_training_head_loads(folder: Path) -> None:
+    head = {f"encoder__fc_logvar__{leaf}": None for leaf in ("bias", "weight_g", "weight_v")}
+    change(folder / "audiovae.safetensors", **head)
+    load_model(folder)
+
+
+@pytest.mark.parametrize("name", [*PARTS, "tokenizer.json", "config.json"])
+def test_a_missing_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    for look in (check_folder, load_model):
+        with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
+            look(folder)
+
+
+@pytest.mark.parametrize("name", [*PARTS, "tokenizer.json"])
+def test_a_damaged_file_is_named(folder: Path, name: str) -> None:
+    (folder / name).write_bytes(b"not what it says")
+    with pytest.raises(CheckpointError, match=name.replace(".", r"\.")) as caught:
+        load_model(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_shards_are_named(folder: Path) -> None:
+    (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
+    with pytest.raises(CheckpointError, match="split into shards"):
+        check_folder(folder)
+
+
+def test_truncated_weights_are_refused(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: damaged"):
+        load_model(folder)
+
+
+def test_dtypes(tiny_checkpoint: Path) -> None:
+    model = load_model(tiny_checkpoint, device="cpu", dtype="bfloat16")
+    assert model.dtype == torch.bfloat16
+    assert {p.dtype for p in model.audio_vae.parameters()} == {torch.float32}, "the audio VAE stays in float32"
+    assert resolve_dtype("auto", torch.device("cpu")) == torch.float32
+    assert resolve_dtype("auto", torch.device("cuda")) == torch.bfloat16
+    with pytest.raises(DeviceError, match="'int8' is not one of auto, float32"):
+        resolve_dtype("int8", torch.device("cpu"))
+
+
+def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert resolve_device("auto").type == "cpu"
+    for name, message in (
+        ("cuda", "no CUDA device"),
+        ("mps", "no MPS device"),
+        ("tpu", "not one of"),
+        ("meta", "not one of"),
+    ):
+        with pytest.raises(DeviceError, match=message):
+            resolve_device(name)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert str(resolve_device("auto")) == "cuda:0"
+    with pytest.raises(DeviceError, match="has 2 CUDA"):
+        resolve_device("cuda:2")

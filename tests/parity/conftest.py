@@ -1,0 +1,54 @@
+"""Checkpoints and voices that the reference package and this one are both given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.checkpoints import write_checkpoint
+from voxcli import demo_voice as packaged
+
+VARIANTS = {
+    "tiny": {},
+    # muP scales, RoPE in the residual LM, the short rope factors, a patch of 12 numbers (its noise is drawn one by one)
+    "mup": {
+        "lm_config.use_mup": True,
+        "residual_lm_no_rope": False,
+        "lm_config.max_position_embeddings": 256,
+        "feat_dim": 6,
+        "audio_vae_config.latent_dim": 6,
+    },
+}
+
+
+@pytest.fixture(scope="session", params=list(VARIANTS))
+def random_checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("parity") / request.param
+    return write_checkpoint(folder, seed=1, **VARIANTS[request.param])
+
+
+@pytest.fixture(scope="session")
+def voices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two 16 kHz voices of 1.3 and 0.9 s: humming with some breath, of no whole number of patches."""
+    folder = tmp_path_factory.mktemp("voices")
+    paths = {}
+    for name, pitch, seconds in (("reference", 140.0, 1.3), ("prompt", 210.0, 0.9)):
+        t = np.arange(int(16_000 * seconds) + 123) / 16_000
+        rng = np.random.default_rng(int(pitch))
+        sound = 0.2 * np.sin(2 * np.pi * pitch * t) * (1 + np.sin(2 * np.pi * 3 * t)) + 0.01 * rng.standard_normal(
+            len(t)
+        )
+        paths[name] = folder / f"{name}.wav"
+        soundfile.write(paths[name], sound.astype(np.float32), 16_000, subtype="FLOAT")
+    return paths
+
+
+@pytest.fixture(scope="session")
+def demo_voice() -> Path:
+    folder = packaged.FOLDER
+    if not (folder / "config.json").is_file():
+        pytest.skip("the demo voice's weights are not in this checkout")
+    return folder
