@@ -48,3 +48,13 @@ class Job:
 
     def __str__(self) -> str:
         return f"line {self.line} ({self.id})" if self.line else self.id
+
+
+def request_id(job: Job, piece: int) -> str:
+    """What the engine calls one piece of a job."""
+    return f"{job.id}#{piece}"
+
+
+def job_id(request_id: str) -> str:
+    """The id of the job that a request is a piece of."""
+    return request_id.rpartition("#")[0]

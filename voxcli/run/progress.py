@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from voxcli.run.job import job_id
 from voxcli.run.load import Loaded
 from voxcli.run.plan import Plan
 from voxcli.run.report import Summary, clock
@@ -20,6 +23,7 @@ class Display:
         self._lines = len(plan.utterances) + len(plan.refused)
         self._expected = {utterance.job.id: utterance.expected_s for utterance in plan.utterances}
         self._expected_done = 0.0
+        self._patches: defaultdict[str, dict[str, int]] = defaultdict(dict)  # of jobs that have not landed, by request
         self._patch_s = 0.0
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -51,20 +55,26 @@ class Display:
         self.summary.start(loaded.name)
         self._patch_s = loaded.engine.model.patch_s
         loaded.engine.on_patch = self._running
-        self._show(0.0)
+        self._show()
 
     def landed(self, outcome: Outcome) -> None:
         self.summary.add(outcome.result)
         self._expected_done += self._expected.get(outcome.job.id, 0.0)
-        self._show(0.0)
+        self._patches.pop(outcome.job.id, None)
+        self._show()
 
     def _running(self, patches: dict[str, int]) -> None:
-        self._show(sum(patches.values()) * self._patch_s)
-
-    def _show(self, running_s: float) -> None:
-        """`running_s`: seconds of audio in clips that are still being made."""
+        """Heard after each step: patches so far of the requests that run. Those done may still wait for their sound."""
         if self._progress.disable:
             return
+        for request_id, count in patches.items():
+            self._patches[job_id(request_id)][request_id] = count
+        self._show()
+
+    def _show(self) -> None:
+        if self._progress.disable:
+            return
+        running_s = sum(sum(counts.values()) for counts in self._patches.values()) * self._patch_s
         made = self.summary.audio_s + running_s
         wall = self.summary.wall_s
         self._progress.update(

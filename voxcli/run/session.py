@@ -28,7 +28,7 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError, VoxError
 from voxcli.model.prompt import build_prompt
-from voxcli.run.job import Job
+from voxcli.run.job import Job, request_id
 from voxcli.run.outputs import make_folder
 from voxcli.run.plan import Utterance, expected_seconds
 from voxcli.run.results import Outcome, Result, ResultLog, failure, shown_path
@@ -124,7 +124,7 @@ class Session:
             prompt_text=take.utterance.prompt_text,
             prompt_audio=self._voice(job.prompt_audio, "left") if job.prompt_audio else None,
         )
-        return Request(f"{job.id}#{index}", prompt, self._sampling(take, index))
+        return Request(request_id(job, index), prompt, self._sampling(take, index))
 
     def _sampling(self, take: Take, index: int) -> Sampling:
         settings, pieces, patch_s = take.job.settings, take.utterance.pieces, self.engine.model.patch_s
@@ -165,9 +165,9 @@ class Session:
     def _give_up(self, take: Take, error: VoxError) -> None:
         take.error = error
         take.clips.clear()
-        for request_id, (other, _) in self._running.items():
+        for identity, (other, _) in self._running.items():
             if other is take:
-                self.engine.cancel(request_id)
+                self.engine.cancel(identity)
         self._pending.append(self._writer.submit(self._fail, take.job, error))
 
     def _landed(self, waiting: int) -> Iterator[Outcome]:
