@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +261,22 @@ def test_doctor_without_any_model_is_3(capsys: pytest.CaptureFixture[str], monke
     assert run(["doctor"]) == 3
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.split(maxsplit=3) == ["!!", "speaks", "with", "no model at all  ->  voxcpm2 download"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_half_written() -> None:
+    Path("lines.txt").write_text("\n".join(f"Hello there, number {n}." for n in range(500)))
+    command = [sys.executable, "-m", "voxcli", "batch", "lines.txt", "-o", "out", "--steps", "2", "--min-seconds", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not (Path("out/results.jsonl").exists() and results()):
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "voxcpm2: interrupted"
+    assert "Traceback" not in told
+    done = results()
+    assert 1 <= len(done) < 500
+    assert {path.name for path in Path("out").iterdir()} == {"results.jsonl", *(line["out"] for line in done)}
+    for line in done:
+        assert soundfile.info(Path("out", line["out"])).duration == pytest.approx(line["duration_s"], abs=1e-3)

@@ -47,10 +47,10 @@ def batch(
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
 ) -> None:
-    """Speak every line of a manifest into a file of its own, many at once.
+    """Speak every line of a manifest into its own file.
 
-    What a line says itself goes before the options here. A line that fails is told and noted in results.jsonl; the
-    others run, and the exit code is 1.
+    Many lines are spoken at once. What a line says itself goes before the options here. A line that fails is told and
+    noted in results.jsonl; the others run, and the exit code is 1.
     """
     from voxcli.run.load import ModelOptions
     from voxcli.run.manifest import Common, read_manifest

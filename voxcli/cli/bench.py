@@ -30,7 +30,10 @@ def bench(
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
 ) -> None:
-    """Measure speed at several numbers of requests at once: time a step, real-time factor, throughput."""
+    """Measure how fast the engine is on this machine.
+
+    For each number of requests at once: time a step, real-time factor of one request, throughput of all.
+    """
     from rich.console import Console
 
     from voxcli.run.load import ModelOptions, load_engine

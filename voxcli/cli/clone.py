@@ -45,7 +45,10 @@ def clone(
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
 ) -> None:
-    """Speak one text in the voice of a recording, or go on from the recording as if it had not ended."""
+    """Speak one text in the voice of a recording.
+
+    With --ref-text, speech goes on from the recording as if it had not ended.
+    """
     from voxcli.run.load import ModelOptions
     from voxcli.run.speak import single_job, speak_one
 

@@ -17,9 +17,9 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(debug: options.Debug = False) -> None:
-    """Show torch, device, attention and models, and the command that brings what is missing.
+    """Show what is here, what is missing and how to get it.
 
-    Exit code 3 when the tool can't speak here.
+    Looks at torch, the device, attention, audio files and models. Exit code 3 when the tool can't speak here.
     """
     from voxcli.run.doctor import examine, usable
 

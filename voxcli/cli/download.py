@@ -21,7 +21,7 @@ def download(
     model: Annotated[str, typer.Argument(help="Hub id of a VoxCPM2 checkpoint.")] = models.FULL_MODEL,
     debug: options.Debug = False,
 ) -> None:
-    """Fetch a checkpoint (the full model is about 5 GB) and print its folder.
+    """Fetch the full model (about 5 GB) and print its folder.
 
     Interrupted, the same command goes on where it stopped. Afterwards the full model is what every command speaks
     with unless another is named.
