@@ -41,9 +41,7 @@ def pcm16(samples: np.ndarray) -> bytes:
 
 
 def refused(path: Path) -> str:
-    """The message of both `check_voice` (where it can know) and `read_voice`: one line that starts with the file's
-    name.
-    """
+    """The reason in the one line that `read_voice` gives, which starts with the file's name."""
     with pytest.raises(AudioError) as caught:
         read_voice(path, RATE)
     message = str(caught.value)

@@ -122,6 +122,7 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
 
 
 @given(st.text(st.characters(codec="utf-8", categories=["L", "N"]), max_size=20))
+@example("\u2776\U0001f100\u2460")
 def test_letters_survive(text: str) -> None:
     """Compared without the compatibility forms that cleaning takes out on purpose."""
     assert unicodedata.normalize("NFKC", clean(text)) == unicodedata.normalize("NFKC", text)

@@ -19,8 +19,7 @@ PEAK = 0.99
 
 
 def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int) -> Samples:
-    """Join mono `clips` (float32[n_i] at `rate` Hz) with `pauses_s[i]` seconds of silence after clip i, the last
-    included.
+    """Join mono `clips` (float32[n_i] at `rate` Hz), each with `pauses_s[i]` seconds of silence after it.
 
     Each clip is brought to the median level of all, by 6 dB at most, and faded in and out at its edges, so that it
     starts and ends at zero. Returns float32[sum(n_i) + sum(round(pauses_s[i] * rate))]: clip i starts after what is

@@ -15,9 +15,7 @@ _ACTIVE = 0.1
 
 
 def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[np.float64]:
-    """Root mean square of each frame of `frame_s` seconds: float64[ceil(samples / frame)], the last one may be
-    short.
-    """
+    """Root mean square of each `frame_s` seconds: float64[ceil(samples / frame)]; the last frame may be short."""
     size = max(1, round(frame_s * rate))
     power = np.square(samples, dtype=np.float64)
     starts = np.arange(0, len(power), size)
@@ -26,9 +24,7 @@ def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[
 
 
 def active_rms(samples: Samples, rate: int) -> float:
-    """Root mean square of the speech in `samples`: of the frames within 20 dB of the loudest. 0 for nothing or
-    silence.
-    """
+    """Root mean square of the speech in `samples`: of the frames within 20 dB of the loudest. 0 for silence."""
     frames = frame_rms(samples, rate)
     if not len(frames) or not frames.max():
         return 0.0
@@ -37,9 +33,7 @@ def active_rms(samples: Samples, rate: int) -> float:
 
 
 def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:
-    """Index in [start, stop) of the middle of the quietest 0.1 s there, the latest of equals: a pause, not a
-    syllable.
-    """
+    """Index of the middle of the quietest 0.1 s in [start, stop), the latest of equals: in a pause, if any."""
     size = max(1, round(0.1 * rate))
     power = np.concatenate(([0.0], np.cumsum(np.square(samples[start:stop], dtype=np.float64))))
     if len(power) <= size:

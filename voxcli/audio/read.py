@@ -47,16 +47,13 @@ class Voice:
 
 
 def check_voice(path: Path) -> None:
-    """Raise AudioError when `path` is not a whole sound file with samples in it. Cheap: reads its header and its
-    end.
-    """
+    """Raise AudioError when `path` is not a whole sound file with samples in it. Cheap: reads its start and its end."""
     with open_sound(path) as (_, sound):
         check_end(path, sound)
 
 
 def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0, trim: bool = False) -> Voice:
-    """Read `path` as a voice at `rate` Hz: downmixed, cut at a pause before `max_s` seconds, resampled, lifted if
-    very quiet.
+    """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
 
     trim: take off silence before and after the speech.
 

@@ -10,9 +10,7 @@ __all__ = ["resample"]
 
 
 def resample(samples: NDArray[np.float32], from_rate: int, to_rate: int) -> NDArray[np.float32]:
-    """Return float32[ceil(len(samples) * to_rate / from_rate)]; the same samples, bit for bit, when the rates are
-    equal.
-    """
+    """Return float32[ceil(len(samples) * to_rate / from_rate)]; the samples themselves when the rates are equal."""
     if from_rate == to_rate:
         return samples
     length = -(-len(samples) * to_rate // from_rate)

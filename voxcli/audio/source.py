@@ -100,10 +100,9 @@ def _check_header(path: Path, sound: soundfile.SoundFile) -> None:
 
 
 def check_end(path: Path, sound: soundfile.SoundFile) -> None:
-    """Raise AudioError when the last tenth of a second can't be read: FLAC and MP3 are cut off without their header
-    knowing.
+    """Raise AudioError when the last tenth of a second can't be read. Moves the reading position.
 
-    Moves the reading position.
+    For FLAC and MP3, whose headers do not tell that the file was cut off.
     """
     try:
         sound.seek(max(0, sound.frames - sound.samplerate // 10))

@@ -104,9 +104,7 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place, on the disk and not only in memory, when the block ends without
-    error.
-    """
+    """A file beside `path` that takes its place, on the disk too, when the block ends without an error."""
     temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
     try:
         if path.is_dir():

@@ -48,8 +48,7 @@ def _translated(char: str) -> str:
         return "\n" if char == "\n" else " "
     if category == "Cf":
         return char if char in _JOINERS or char in _VISIBLE_FORMAT else ""
-    # Controls, unassigned, private, lone surrogates; variation selectors; what decoders write for bytes they can't
-    # read.
+    # Controls, unassigned, private, lone surrogates; variation selectors; the signs of a failed decoding.
     silent = category[0] == "C" or "\ufe00" <= char <= "\ufe0f" or char in "\ufffc\ufffd" or char >= "\U000e0000"
     return "" if silent else char
 
@@ -62,8 +61,9 @@ _LINE_BREAK = re.compile(r"\r\n?|[\v\f\x85\u2028\u2029]")
 _OLD_FORMS = re.compile(
     "[\ufb00-\ufb06\ufb50-\ufdff\ufe70-\ufefc\uff10-\uff19\uff21-\uff3a\uff41-\uff5a\uff66-\uff9f]+"
 )
+# Emoji and other pictures and ornaments, but not the numbers in circles among them.
 _EMOJI = re.compile(
-    "[\u2300-\u23ff\u2500-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff\u20e3]"
+    "[\u2300-\u23ff\u2500-\u2775\u2794-\u27bf\u2934\u2935\u2b00-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001f0ff\U0001f10d-\U0001faff\u20e3]"
     "|[\u00a9\u00ae\u2122\u2139\u2190-\u21ff](?=\ufe0f)"
 )
 # Joiners change letters in the scripts from Arabic to Khmer (Persian, Hindi, ...) and are noise everywhere else.

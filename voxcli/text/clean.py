@@ -41,9 +41,8 @@ _FULL_STOPS = {
 def clean(text: str, *, paragraphs: bool = False) -> str:
     """Return `text` on one line, ready for the tokenizer. Never raises; cleaning twice changes nothing.
 
-    paragraphs: keep blank lines, each as one "\\n\\n", for `split` to end a piece there. For text about to be split
-    only:
-                what goes to the tokenizer has no line breaks.
+    paragraphs: keep blank lines, each as one "\\n\\n", for `split` to end a piece there. Only for text about to be
+                split: what goes to the tokenizer has no line breaks.
     """
     # Taking one thing away can uncover another ("# - item", nested links), so it is done until nothing changes; the
     # bound only matters for text made to hurt.
