@@ -91,6 +91,11 @@ def test_a_description_stays_before_its_text() -> None:
 
 
 @pytest.mark.usefixtures("library")
+def test_paragraphs_stay_apart() -> None:
+    assert normalize("Chapter 1\n\nIt was 7.") == "Chapter one\n\nIt was seven."
+
+
+@pytest.mark.usefixtures("library")
 @pytest.mark.parametrize(
     "text",
     ["a[5", "5\u00e9 x", "\u00b15", "a\u21925", "\x7f5", "5" * 40, '"', "1e5 \u4e2d", "@ 5 %", "$", "#" * 50 + "5"],

@@ -21,7 +21,8 @@ from voxcli.text.rewrites import rewrite_chinese, rewrite_english
 
 __all__ = ["normalize"]
 
-_MARKUP = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\])")
+# Phonemes, tags, and the breaks between paragraphs.
+_KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|\s*\n\s*)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _UNSPOKEN = re.compile(r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u00b0\u2103]")
 _HAN = re.compile("[\u4e00-\u9fff]")
@@ -37,7 +38,7 @@ def normalize(text: str) -> str:
     """
     body = split_control(text)[1]
     head = text[: len(text) - len(body)]
-    parts = _MARKUP.split(body)
+    parts = _KEPT.split(body)
     parts[::2] = [_sentences(part) for part in parts[::2]]
     return head + "".join(parts)
 
