@@ -13,6 +13,7 @@ import soundfile
 from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError, SynthesisError
+from voxcli.run import session as session_module
 from voxcli.run.job import Job
 from voxcli.run.plan import make_plan
 from voxcli.run.results import Outcome, ResultLog
@@ -186,6 +187,30 @@ def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
     outcomes = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello."), job(tmp_path, "b", "Hello.")])
     assert isinstance(outcomes["a"].error, OutputError)
     assert outcomes["b"].result.ok
+
+
+@pytest.mark.parametrize("stage", ["build_prompt", "join"])
+def test_an_error_nobody_foresaw_ends_its_job_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
+    real = getattr(session_module, stage)
+
+    def fail_once(*args: Any, **values: Any) -> Any:
+        monkeypatch.setattr(session_module, stage, real)
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(session_module, stage, fail_once)
+    outcomes = speak(tmp_path, FakeEngine(), [job(tmp_path, name, "Hello.") for name in ("a", "b", "c")])
+    (failed,) = [outcome for outcome in outcomes.values() if not outcome.result.ok]
+    assert failed.result.error == "unexpected ZeroDivisionError: by zero"
+    assert len(logged(tmp_path)) == 3
+
+
+def test_results_that_can_not_be_noted_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(log: ResultLog, result: object) -> None:
+        raise OutputError("no space left on device")
+
+    monkeypatch.setattr(ResultLog, "append", full)
+    with pytest.raises(OutputError, match="no space left"):
+        speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello.")])
 
 
 def test_what_was_done_to_a_voice_is_told_once(tmp_path: Path) -> None:

@@ -58,8 +58,11 @@ class Take:
 
 
 class Session:
-    """Runs utterances on an engine, in the order given. `out` is the folder that results name files from, `say` takes
-    remarks for people, one line each."""
+    """Runs utterances on an engine, in the order given.
+
+    out:  the folder that results name files from.
+    say:  takes remarks for people, one line each.
+    """
 
     def __init__(
         self,
@@ -105,8 +108,8 @@ class Session:
                 continue
             try:
                 request = self._request(take, index)
-            except VoxError as error:
-                self._give_up(take, error)
+            except Exception as error:
+                self._give_up(take, _as_told(error))
                 continue
             self._running[request.request_id] = take, index
             yield request
@@ -176,23 +179,27 @@ class Session:
             yield self._pending.popleft().result()
 
     def _finish(self, take: Take) -> Outcome:
-        """Join, write, note down. Runs in the writer's thread."""
+        """Runs in the writer's thread."""
+        try:
+            result = self._write(take)
+        except Exception as error:
+            return self._fail(take.job, _as_told(error))
+        return self._note(Outcome(take.job, result))
+
+    def _write(self, take: Take) -> Result:
+        """Join the clips into the file."""
         job, pieces = take.job, take.utterance.pieces
         clips = [take.clips[index] for index in range(len(pieces))]
         rate = clips[0].sample_rate
         parts = [clip.audio for clip in clips if clip.audio is not None]
         audio = join(parts, [piece.pause_s for piece in pieces], rate)
-        limit = math.inf if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
-        cut = len(audio) > limit
-        if cut:
-            audio = audio[: int(limit)]
-        try:
-            make_folder(job.out.parent)
-            write_audio(job.out, audio, rate, format=job.format)
-        except VoxError as error:
-            return self._fail(job, error)
+        limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
+        cut_off = len(audio) > limit or any(clip.stop_reason == "length" for clip in clips)
+        audio = audio[:limit]
+        make_folder(job.out.parent)
+        write_audio(job.out, audio, rate, format=job.format)
         duration, wall = len(audio) / rate, take.ended - take.began
-        result = Result(
+        return Result(
             id=job.id,
             out=shown_path(job.out, self.out),
             text=job.text,
@@ -201,12 +208,11 @@ class Session:
             wall_s=round(wall, 4),
             rtf=round(wall / duration, 4),
             patches=sum(clip.patches for clip in clips),
-            stop_reason="length" if cut or any(clip.stop_reason == "length" for clip in clips) else "stop",
+            stop_reason="length" if cut_off else "stop",
             seed=clips[0].seed if len(clips) == 1 else take.seed,
             attempts=max(clip.attempts for clip in clips),
             sample_rate=rate,
         )
-        return self._note(Outcome(job, result))
 
     def _fail(self, job: Job, error: VoxError) -> Outcome:
         return self._note(failure(job, error, self.out))
@@ -215,3 +221,10 @@ class Session:
         if self.log is not None:
             self.log.append(outcome.result)
         return outcome
+
+
+def _as_told(error: Exception) -> VoxError:
+    """What ends one job must not end the others, foreseen or not."""
+    if isinstance(error, VoxError):
+        return error
+    return SynthesisError(f"unexpected {type(error).__name__}: {error}")
