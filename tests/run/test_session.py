@@ -67,6 +67,12 @@ def test_a_file_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
     assert soundfile.info(tmp_path / "one" / "two" / "a.flac").format == "FLAC"
 
 
+def test_a_text_of_one_piece_keeps_every_sample_of_its_clip(tmp_path: Path) -> None:
+    speak(tmp_path, FakeEngine(), [Job("a", "Hello.", tmp_path / "a.wav", format="wavf")])
+    samples, _ = soundfile.read(tmp_path / "a.wav", dtype="float32")
+    assert np.array_equal(samples, np.full(len(samples), 0.1, np.float32))
+
+
 def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     engine = FakeEngine()
     settings = Settings(seed=5, cfg=1.5, steps=6, min_seconds=1.0, max_seconds=4.0)

@@ -192,7 +192,8 @@ class Session:
         clips = [take.clips[index] for index in range(len(pieces))]
         rate = clips[0].sample_rate
         parts = [clip.audio for clip in clips if clip.audio is not None]
-        audio = join(parts, [piece.pause_s for piece in pieces], rate)
+        # a text of one piece stays as the model made it, sample by sample
+        audio = join(parts, [piece.pause_s for piece in pieces], rate) if len(parts) > 1 else parts[0]
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         cut_off = len(audio) > limit or any(clip.stop_reason == "length" for clip in clips)
         audio = audio[:limit]
