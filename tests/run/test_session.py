@@ -195,7 +195,7 @@ def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
     assert outcomes["b"].result.ok
 
 
-@pytest.mark.parametrize("stage", ["build_prompt", "join"])
+@pytest.mark.parametrize("stage", ["build_prompt", "write_audio"])
 def test_an_error_nobody_foresaw_ends_its_job_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
     real = getattr(session_module, stage)
 
