@@ -169,8 +169,8 @@ def test_the_same_id_can_be_used_again_when_its_clip_is_out(tiny_model: VoxCPM2)
 
 
 def test_a_missing_seed_is_drawn_and_told(tiny_model: VoxCPM2) -> None:
-    clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello", max_len=6)])["a"]
-    again = run(Engine(tiny_model), [request(tiny_model, "a", "hello", seed=clip.seed, max_len=6)])["a"]
+    clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello world", max_len=6)])["a"]
+    again = run(Engine(tiny_model), [request(tiny_model, "a", "hello world", seed=clip.seed, max_len=6)])["a"]
     assert_same(clip, again, 0)
 
 

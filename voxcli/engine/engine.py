@@ -101,8 +101,7 @@ class Engine:
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
-        # On a CPU the frames of one call should stay in its cache; a GPU wants many.
-        self._decoder = AudioDecoder(model, config.decode_clips, 192 if on_cpu else 4096)
+        self._decoder = AudioDecoder(model, config.decode_clips)
         self._schedules: dict[int, Schedule] = {}
         self._pending: deque[_Flags] = deque()
         self._queued = 0  # how many of them the last step has added

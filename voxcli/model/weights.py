@@ -135,13 +135,19 @@ def _sources(name: str, module: torch.nn.Module) -> _Sources:
         return _stack(owner, ("q_proj", "k_proj", "v_proj"), module.rows, shape[1])
     if owner.endswith("gate_up_proj"):
         return _stack(owner, ("gate_proj", "up_proj"), [shape[0] // 2] * 2, shape[1])
-    if leaf == "weight" and isinstance(module, CausalConv | CausalTransposedConv):
-        return _Sources(
-            [f"{owner}.weight_g", f"{owner}.weight_v"],
-            [[shape[0], 1, 1], shape],
-            lambda t: torch._weight_norm(t[1].float(), t[0].float(), 0),
-        )
+    if leaf == "weight" and isinstance(module, CausalConv):
+        return _weight_normed(owner, shape, lambda kernel: kernel)
+    if leaf == "weight" and isinstance(module, CausalTransposedConv):
+        kernel = [shape[1] // 2, shape[0] // module.stride, 2 * module.stride]
+        return _weight_normed(owner, kernel, CausalTransposedConv.matrix)
     return _Sources([name], [shape], lambda t: t[0])
+
+
+def _weight_normed(owner: str, shape: list[int], build: Callable[[torch.Tensor], torch.Tensor]) -> _Sources:
+    names = [f"{owner}.weight_g", f"{owner}.weight_v"]
+    return _Sources(
+        names, [[shape[0], 1, 1], shape], lambda t: build(torch._weight_norm(t[1].float(), t[0].float(), 0))
+    )
 
 
 def _stack(owner: str, leaves: tuple[str, ...], rows: list[int], columns: int) -> _Sources:
