@@ -28,6 +28,7 @@ from voxcli.engine.scheduler import Scheduler
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP, StateTable
 from voxcli.engine.step import decode_step, prefill_step
+from voxcli.engine.stream import ClipStream
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError
 from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
@@ -191,6 +192,17 @@ class Engine:
             for request_id in mine:
                 self.cancel(request_id)
 
+    def stream(self, request: Request) -> ClipStream:
+        """The audio of one request while it is generated; see ClipStream."""
+        return ClipStream(self, request)
+
+    def patches_so_far(self, request_id: str, first: int) -> torch.Tensor:
+        """Patches first .. of a running request, float32[n, patch_size, feat_dim]; none while it waits."""
+        sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
+        if sequence is None or sequence.prefilled < sequence.prompt_length:
+            return torch.empty(0, *self.model.patch_shape)
+        return self._latents(sequence)[first:]
+
     # -- one step ---------------------------------------------------------------------------------------------
     @torch.inference_mode()
     def step(self) -> list[Clip]:
@@ -257,7 +269,7 @@ class Engine:
         return ready
 
     def _preempt(self, sequence: Sequence) -> None:
-        made = self._latents(sequence, len(sequence.kept))
+        made = self._latents(sequence)
         self.scheduler.release(sequence)
         sequence.preempt(made.cpu())
         self.scheduler.add(sequence, first=True)
@@ -303,14 +315,15 @@ class Engine:
                     self._end(sequence, "error", error=f"the model gave no finite patch at step {patch - 1}")
 
     # -- requests out -----------------------------------------------------------------------------------------
-    def _latents(self, sequence: Sequence, first: int) -> torch.Tensor:
-        """Patches first .. of a running sequence, from its pages."""
-        span = torch.arange(first, sequence.patches) + len(sequence.request.prompt)
+    def _latents(self, sequence: Sequence) -> torch.Tensor:
+        """All patches of a running sequence: those kept from before a preemption, the others from its pages."""
+        span = torch.arange(len(sequence.kept), sequence.patches) + len(sequence.request.prompt)
         pages = torch.tensor(sequence.pages)
-        return self.cache.latents[(pages[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE).to(self.model.device)]
+        slots = (pages[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE).to(self.model.device)
+        return torch.cat((sequence.kept.to(self.model.device), self.cache.latents[slots]))
 
     def _finish(self, sequence: Sequence) -> None:
-        latents = torch.cat((sequence.kept.to(self.model.device), self._latents(sequence, len(sequence.kept))))
+        latents = self._latents(sequence)
         self.scheduler.release(sequence)
         if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts:
             sequence.retry()
@@ -320,7 +333,11 @@ class Engine:
         if sequence.admitted_at is not None:
             sequence.timings.generate_s = time.perf_counter() - sequence.admitted_at
         stopped = sequence.stop_at is not None and sequence.patches > sequence.stop_at
-        self._finished.append(_Finished(sequence, latents, "stop" if stopped else "length"))
+        reason: StopReason = "stop" if stopped else "length"
+        if sequence.request.decode:
+            self._finished.append(_Finished(sequence, latents, reason))
+        else:
+            self._end(sequence, reason, latents=latents.cpu())
 
     def _decode_audio(self) -> None:
         """Decode when a group is full or nothing else is left to do."""

@@ -58,11 +58,15 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One utterance for the engine. `request_id` is unique among those in flight and not empty."""
+    """One utterance for the engine. `request_id` is unique among those in flight and not empty.
+
+    decode: False when only the latents are wanted: the clip then has no audio.
+    """
 
     request_id: str
     prompt: Prompt
     sampling: Sampling = Sampling()
+    decode: bool = True
 
     def __post_init__(self) -> None:
         if not self.request_id:
@@ -83,7 +87,7 @@ class Timings:
 class Clip:
     """What a request became.
 
-    audio:    float32[samples] at `sample_rate`, None when `error` is set or the request was cancelled.
+    audio:    float32[samples] at `sample_rate`; None with an error, when cancelled and when not asked for.
     latents:  float32[patches, patch_size, feat_dim] on the CPU: what a later request can take as its voice.
     seed:     of the attempt that was kept.  attempts: runs in all.
     bad_case: still as long as a bad case after the last attempt.

@@ -70,8 +70,8 @@ class Sequence:
             self.stop_at = patch
 
     def preempt(self, made: torch.Tensor) -> None:
-        """Give up row and pages. made: the patches since the last prefill, on the CPU; they come back as prompt."""
-        self.kept = torch.cat((self.kept, made))
+        """Give up row and pages. made: all patches so far, on the CPU; they come back as part of the prompt."""
+        self.kept = made
         self.row, self.pages, self.prefilled = 0, [], 0
 
     def retry(self) -> None:

@@ -1,0 +1,69 @@
+"""One request's audio while it is generated, sample-exact with decoding it whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from voxcli.engine.decode import CONTEXT_PATCHES
+from voxcli.engine.request import Clip, Request
+from voxcli.errors import SynthesisError
+from voxcli.model.vae import State
+
+if TYPE_CHECKING:
+    from voxcli.engine.engine import Engine
+
+
+class ClipStream:
+    """Iterate for float32 chunks of audio, at first one a patch; afterwards `clip` has the whole.
+
+    What has been heard can't be taken back, so a bad case is not run again. Raises SynthesisError when the request
+    fails on the way. Leaving the iterator early cancels the request. Other requests in the engine go on meanwhile,
+    and their clips are kept in `others`.
+    """
+
+    def __init__(self, engine: Engine, request: Request):
+        self.engine = engine
+        self.request = replace(request, sampling=replace(request.sampling, attempts=1), decode=False)
+        self.clip: Clip | None = None
+        self.others: list[Clip] = []
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        self.engine.add(self.request)
+        prompt, state = self.request.prompt, State()
+        if prompt.continues:
+            self._decode(prompt.patches[-CONTEXT_PATCHES:], state)
+        chunks: list[np.ndarray] = []
+        sent = 0
+        try:
+            while self.clip is None:
+                for clip in self.engine.step():
+                    if clip.request_id == self.request.request_id:
+                        self.clip = clip
+                    else:
+                        self.others.append(clip)
+                new = self._new_patches(sent)
+                if len(new):
+                    sent += len(new)
+                    chunks.append(self._decode(new, state))
+                    yield chunks[-1]
+            self.clip.audio = np.concatenate(chunks)
+        finally:
+            if self.clip is None:
+                self.engine.cancel(self.request.request_id)
+
+    def _new_patches(self, sent: int) -> torch.Tensor:
+        if self.clip is None:
+            return self.engine.patches_so_far(self.request.request_id, sent)
+        if self.clip.latents is None:
+            raise SynthesisError(self.clip.error or f"the engine gave no audio ({self.clip.stop_reason})")
+        return self.clip.latents[sent:]
+
+    @torch.inference_mode()
+    def _decode(self, patches: torch.Tensor, state: State) -> np.ndarray:
+        model = self.engine.model
+        return model.audio_vae.decode(patches.flatten(0, 1)[None].to(model.device), state)[0].cpu().numpy()
