@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from voxcli.audio.levels import active_rms, frame_rms, quietest_place, trim_silence
+from voxcli.audio.levels import active_rms, frame_rms, quietest_place, to_level, trim_silence
 from voxcli.audio.resample import resample
 
 RATE = 16_000
@@ -29,6 +29,16 @@ def test_pauses_do_not_lower_the_level_of_speech() -> None:
     assert active_rms(clip, RATE) == pytest.approx(0.5 / 2**0.5, rel=1e-3)
     assert active_rms(silence(1), RATE) == 0.0
     assert active_rms(silence(0), RATE) == 0.0
+
+
+def test_to_level_is_one_gain_that_keeps_the_peak_below_minus_1_db() -> None:
+    clip = np.concatenate([tone(0.5, 0.02), silence(2)])
+    leveled = to_level(clip, RATE, -20)
+    assert active_rms(leveled, RATE) == pytest.approx(0.1, rel=1e-3)  # -20 dBFS
+    assert leveled == pytest.approx(clip * (leveled[5] / clip[5]), abs=1e-7)
+    assert active_rms(to_level(tone(1), RATE, -30), RATE) == pytest.approx(10 ** (-30 / 20), rel=1e-3)
+    assert np.abs(to_level(tone(1), RATE, -2)).max() == pytest.approx(10 ** (-1 / 20), rel=1e-3)  # a sine: -1 - 3 dB
+    assert np.array_equal(to_level(silence(1), RATE, -20), silence(1))
 
 
 def test_the_quietest_place_is_well_inside_the_pause() -> None:

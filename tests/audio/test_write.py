@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.audio.write import FORMATS, TEMPORARY, check_output, write_atomic, write_audio
+from voxcli.audio.write import FORMATS, TEMPORARY, check_output, rates_of, write_atomic, write_audio, write_blocks
 from voxcli.errors import OutputError
 
 RATE = 48_000
@@ -95,6 +95,34 @@ def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
     hours = np.broadcast_to(np.float32(0), (13 * 3600 * RATE,))
     assert refused(path, hours[: 2**31]) == "12.4 hours are more than WAV can hold; use flac"
     assert not list(tmp_path.iterdir())
+
+
+def test_the_rates_a_format_knows() -> None:
+    assert rates_of("ogg") == (8_000, 12_000, 16_000, 24_000, 48_000)
+    assert 44_100 in rates_of("mp3")
+    assert rates_of("flac") == ()
+
+
+def test_blocks_make_the_file_that_the_whole_makes(tmp_path: Path) -> None:
+    samples = tone(1.0)
+    for name in ("wav", "flac"):
+        write_audio(tmp_path / "whole", samples, RATE, format=name)
+        write_blocks(tmp_path / "blocks", iter(np.array_split(samples, 7)), RATE, format=name)
+        assert (tmp_path / "whole").read_bytes() == (tmp_path / "blocks").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("last", "told"), [([np.nan], "some samples are not numbers"), (None, "there is no mono sound to write")]
+)
+def test_blocks_that_turn_bad_leave_what_was_there(tmp_path: Path, last: list[float] | None, told: str) -> None:
+    path = tmp_path / "out.wav"
+    write_audio(path, tone(0.1), RATE)
+    before = path.read_bytes()
+    blocks = [] if last is None else [tone(0.5), np.array(last, np.float32)]
+    with pytest.raises(OutputError, match=told):
+        write_blocks(path, blocks, RATE)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_bad_places(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ import pytest
 import soundfile
 
 from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
+from voxcli.audio.levels import active_rms
 from voxcli.engine.engine import Engine
-from voxcli.errors import OutputError, SynthesisError
+from voxcli.errors import InputError, OutputError, SynthesisError
 from voxcli.run import session as session_module
 from voxcli.run.job import Job
 from voxcli.run.plan import make_plan
@@ -82,6 +83,21 @@ def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     assert sampling.max_len == 25  # 4 s / 0.16 s
     assert sampling.min_len + 2 == 7  # at least 1 s, as many whole patches
     assert outcome.result.seed == 5
+
+
+def test_a_file_has_the_rate_and_the_level_asked_for(tmp_path: Path) -> None:
+    settings = Settings(sample_rate=22_050, level=-26.0)
+    result = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello.", settings=settings)])["a"].result
+    samples, rate = soundfile.read(tmp_path / "a.wav", dtype="float32")
+    assert rate == result.sample_rate == 22_050
+    assert len(samples) == 6 * round(PATCH_S * 22_050)
+    assert result.duration_s == pytest.approx(6 * PATCH_S)
+    assert active_rms(samples, rate) == pytest.approx(10 ** (-26 / 20), rel=0.01)
+
+
+def test_a_rate_the_format_does_not_know_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"format ogg knows the sample rates 8000, .* not 44100"):
+        Job("a", "Hello.", tmp_path / "a.ogg", "ogg", settings=Settings(sample_rate=44_100))
 
 
 def test_a_length_limit_shows(tmp_path: Path) -> None:

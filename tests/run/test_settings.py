@@ -33,6 +33,9 @@ def test_an_update_says_some_and_none_says_nothing() -> None:
         ("min_seconds", 0.0),
         ("max_seconds", math.nan),
         ("max_chars", 19),
+        ("sample_rate", 4000),
+        ("level", -3.0),
+        ("level", math.nan),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:

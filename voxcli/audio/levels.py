@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "trim_silence"]
+__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "to_level", "trim_silence"]
 
 Samples = NDArray[np.float32]
 
 FRAME_S = 0.02
 # A frame belongs to the speech when it is at most this much below the loudest one (-20 dB).
 _ACTIVE = 0.1
+# -1 dBFS: room for what a lossy format or a converter adds between the samples.
+_PEAK = 10 ** (-1 / 20)
 
 
 def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[np.float64]:
@@ -30,6 +32,17 @@ def active_rms(samples: Samples, rate: int) -> float:
         return 0.0
     active = frames[frames >= _ACTIVE * frames.max()]
     return float(np.sqrt(np.mean(np.square(active))))
+
+
+def to_level(samples: Samples, rate: int, level_db: float) -> Samples:
+    """Bring the speech in `samples` to an RMS of `level_db` dBFS, or as near as its peak stays below -1 dBFS.
+
+    One gain for all of it: nothing is compressed. Silence stays as it is.
+    """
+    level, peak = active_rms(samples, rate), float(np.abs(samples).max(initial=0.0))
+    if not level:
+        return samples
+    return samples * np.float32(min(10 ** (level_db / 20) / level, _PEAK / peak))
 
 
 def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:

@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 from voxcli.audio.source import shown
 from voxcli.errors import OutputError
 
-__all__ = ["FORMATS", "TEMPORARY", "Format", "check_output", "write_atomic", "write_audio"]
+__all__ = [
+    "FORMATS",
+    "TEMPORARY",
+    "Format",
+    "check_output",
+    "rates_of",
+    "write_atomic",
+    "write_audio",
+    "write_blocks",
+]
 
 # Names of files being written, for `Path.glob`: what a killed process leaves behind.
 TEMPORARY = ".voxcpm2-*.part"
@@ -64,29 +73,39 @@ def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
         raise OutputError(f"{shown(path)}: no permission to write in {shown(path.parent)}")
 
 
+def rates_of(format: str) -> tuple[int, ...]:
+    """The sample rates that a format of FORMATS knows; none when it takes any."""
+    return _RATES.get(FORMATS[format].subtype, ())
+
+
 def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
     """Write mono `samples` (float[n], full scale 1) at `rate` Hz as `path`, replacing what is there.
 
     What goes beyond full scale is clipped, but in "wavf". A process killed meanwhile leaves a file named like
     TEMPORARY and nothing new under `path`; an error leaves nothing. Raises OutputError, naming the file and the reason.
     """
-    kind = _format(path, rate, format)
     samples = np.asarray(samples, dtype=np.float32)
     if samples.ndim != 1 or not len(samples):
         raise OutputError(f"{shown(path)}: there is no mono sound to write (shape {samples.shape})")
-    width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
-    if kind.container == "WAV" and len(samples) * width > _WAV_BYTES:
-        raise OutputError(f"{shown(path)}: {len(samples) / rate / 3600:.1f} hours are more than WAV can hold; use flac")
-    if not all(np.isfinite(block).all() for block in _blocks(samples)):
-        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
+    _check_size(path, len(samples), rate, _format(path, rate, format))
+    write_blocks(path, _blocks(samples), rate, format=format)
+
+
+def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *, format: str = "wav") -> None:
+    """The same for sound that comes in blocks, float32[n_i] each, as they are made: memory holds one of them."""
+    kind = _format(path, rate, format)
     with _replacing(path) as file:
         sink = _Sink(file)
         try:
             with soundfile.SoundFile(
                 sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
             ) as sound:
-                # In blocks: libsndfile's Vorbis and Opus encoders use the stack for all they are given at once.
-                for block in _blocks(samples):
+                frames = 0
+                for block in blocks:
+                    frames += len(block)
+                    _check_size(path, frames, rate, kind)
+                    if not np.isfinite(block).all():
+                        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
                     sound.write(block)
         except (soundfile.SoundFileError, AssertionError) as error:
             raise sink.error or OutputError(
@@ -94,6 +113,8 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
             ) from error
         if sink.error:
             raise sink.error
+        if not frames:
+            raise OutputError(f"{shown(path)}: there is no mono sound to write")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -161,7 +182,14 @@ class _Sink:
         return 0
 
 
+def _check_size(path: Path, frames: int, rate: int, kind: Format) -> None:
+    width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
+    if kind.container == "WAV" and frames * width > _WAV_BYTES:
+        raise OutputError(f"{shown(path)}: {frames / rate / 3600:.1f} hours are more than WAV can hold; use flac")
+
+
 def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+    """Small ones: libsndfile's Vorbis and Opus encoders use the stack for all they are given at once."""
     return (samples[start : start + _BLOCK_FRAMES] for start in range(0, len(samples), _BLOCK_FRAMES))
 
 
@@ -171,8 +199,8 @@ def _format(path: Path, rate: int, name: str) -> Format:
         raise OutputError(f"{shown(path)}: unknown format {name!r}; choose one of {', '.join(FORMATS)}")
     if kind.container not in soundfile.available_formats():
         raise OutputError(f"{shown(path)}: the installed libsndfile can't write {name}; choose wav or flac")
-    rates = _RATES.get(kind.subtype, (rate,))
-    if rate not in rates:
+    rates = rates_of(name)
+    if rates and rate not in rates:
         known = ", ".join(f"{known / 1000:g}" for known in rates)
         raise OutputError(f"{shown(path)}: {name} can't hold {rate / 1000:g} kHz, only {known} kHz")
     return kind

@@ -41,6 +41,8 @@ def batch(
     max_seconds: options.MaxSeconds = None,
     max_chars: options.MaxChars = None,
     normalize: options.Normalize = None,
+    sample_rate: options.SampleRate = None,
+    level: options.Level = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     device: options.Device = "auto",
@@ -66,6 +68,8 @@ def batch(
         max_seconds=max_seconds,
         max_chars=max_chars,
         normalize=normalize,
+        sample_rate=sample_rate,
+        level=level,
         format=file_format,
     )
     plan = make_plan(read_manifest(manifest, out, Common(settings, ref=ref, control=control)))

@@ -49,6 +49,17 @@ Normalize = Annotated[
         "--normalize/--no-normalize", help="Say numbers, dates, money and addresses as words (extra normalize)."
     ),
 ]
+SampleRate = Annotated[
+    int | None, typer.Option("--sample-rate", metavar="HZ", help="Of the file.  [default: the model's own]")
+]
+Level = Annotated[
+    float | None,
+    typer.Option(
+        "--level",
+        metavar="DBFS",
+        help="Bring the speech to this RMS level, such as -20, its peak below -1 dBFS.  [default: as it was made]",
+    ),
+]
 Model = Annotated[
     str | None,
     typer.Option(

@@ -36,6 +36,8 @@ def synth(
     max_seconds: options.MaxSeconds = None,
     max_chars: options.MaxChars = None,
     normalize: options.Normalize = None,
+    sample_rate: options.SampleRate = None,
+    level: options.Level = None,
     model: options.Model = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
@@ -54,6 +56,8 @@ def synth(
         max_seconds=max_seconds,
         max_chars=max_chars,
         normalize=normalize,
+        sample_rate=sample_rate,
+        level=level,
     )
     job = single_job(read_text(text, file), out, ref=ref, control=control, settings=settings)
     print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)

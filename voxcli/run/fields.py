@@ -18,3 +18,5 @@ class SettingFields(BaseModel):
     max_chars: int | None = None
     normalize: bool | None = None
     format: str | None = None
+    sample_rate: int | None = None
+    level: float | None = None

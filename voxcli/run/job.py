@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxcli.audio.write import rates_of
 from voxcli.errors import InputError
 from voxcli.run.settings import DEFAULTS, Settings
 
@@ -40,6 +41,9 @@ class Job:
             raise InputError("prompt_text needs prompt_audio, the recording it is spoken in")
         if self.control and self.prompt_audio is not None:
             raise InputError("control and prompt_audio exclude each other: a voice is described or continued, not both")
+        rate, rates = self.settings.sample_rate, rates_of(self.format)
+        if rate is not None and rates and rate not in rates:
+            raise InputError(f"format {self.format} knows the sample rates {', '.join(map(str, rates))}, not {rate}")
 
     @property
     def voices(self) -> tuple[Path, ...]:

@@ -22,7 +22,9 @@ from typing import Literal
 import torch
 
 from voxcli.audio.join import join
+from voxcli.audio.levels import to_level
 from voxcli.audio.read import read_voice
+from voxcli.audio.resample import resample
 from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
@@ -197,6 +199,10 @@ class Session:
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         cut_off = len(audio) > limit or any(clip.stop_reason == "length" for clip in clips)
         audio = audio[:limit]
+        if job.settings.sample_rate is not None:
+            audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
+        if job.settings.level is not None:
+            audio = to_level(audio, rate, job.settings.level)
         make_folder(job.out.parent)
         write_audio(job.out, audio, rate, format=job.format)
         duration, wall = len(audio) / rate, take.ended - take.began

@@ -16,6 +16,8 @@ from voxcli.errors import InputError
 MIN_STEPS = 2  # the first step of the solver is empty
 MAX_STEPS = 1000
 MIN_CHARS = 20
+RATES = (8_000, 192_000)
+LEVELS = (-50.0, -6.0)
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,8 @@ class Settings:
     max_chars:    longer text is split at sentences into pieces of at most this many characters.
     normalize:    numbers, dates, money, units and addresses are written out as words before they are spoken.
     format:       of the file; None leaves it to the file's name, or wav.
+    sample_rate:  of the file in Hz; None leaves it to the model.
+    level:        RMS of the speech in dBFS, by one gain that keeps the peak below -1 dBFS; None leaves it as made.
     """
 
     seed: int | None = None
@@ -40,6 +44,8 @@ class Settings:
     max_chars: int = 240
     normalize: bool = False
     format: str | None = None
+    sample_rate: int | None = None
+    level: float | None = None
 
     def __post_init__(self) -> None:
         if self.seed is not None and not 0 <= self.seed < 2**63:
@@ -56,6 +62,10 @@ class Settings:
             raise InputError(f"max_seconds ({self.max_seconds}) must be greater than min_seconds ({self.min_seconds})")
         if self.max_chars < MIN_CHARS:
             raise InputError(f"max_chars must be at least {MIN_CHARS}, not {self.max_chars}")
+        if self.sample_rate is not None and not RATES[0] <= self.sample_rate <= RATES[1]:
+            raise InputError(f"sample_rate must be from {RATES[0]} to {RATES[1]} Hz, not {self.sample_rate}")
+        if self.level is not None and not LEVELS[0] <= self.level <= LEVELS[1]:
+            raise InputError(f"level must be from {LEVELS[0]:g} to {LEVELS[1]:g} dBFS, not {self.level:g}")
 
     def updated(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some of them said anew; a value of None says nothing."""
