@@ -56,13 +56,20 @@ def _load_audio(path: str, sr: int, mono: bool) -> tuple[Any, int]:
     return (samples if rate == sr else soxr.resample(samples, rate, sr)), sr
 
 
-def load_reference(folder: Path) -> Any:
-    """The reference model of a checkpoint folder: float32, CPU, not compiled."""
+def load_reference(folder: Path, lora: Path | None = None) -> Any:
+    """The reference model of a checkpoint folder, with an adapter beside it: float32, CPU, not compiled."""
     import json
 
     module = import_reference()
+    adapted = {}
+    if lora is not None:
+        config = json.loads((lora / "lora_config.json").read_text())["lora_config"]
+        adapted["lora_config"] = module.LoRAConfig(**config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu")
+        model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu", **adapted)
+    if lora is not None:
+        loaded, skipped = model.load_lora_weights(str(lora))
+        assert loaded and not skipped, "the reference takes every tensor of the adapter"
     assert json.loads((folder / "config.json").read_text())["dtype"] == "float32", "comparisons are made in float32"
     return model

@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 
 from voxcli.errors import CheckpointError, DeviceError
 from voxcli.model.config import ModelConfig, read_config
+from voxcli.model.lora import read_lora
 from voxcli.model.tokenizer import Tokenizer
 from voxcli.model.transformer import QKVLinear, Rope
 from voxcli.model.vae import CausalConv, CausalTransposedConv
@@ -81,8 +82,10 @@ def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
-def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto") -> VoxCPM2:
+def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto", lora: Path | None = None) -> VoxCPM2:
     """Load a checkpoint for inference; the audio VAE stays in float32 whatever `dtype` is.
+
+    lora: the folder of an adapter to merge into the weights.
 
     Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError.
     """
@@ -98,10 +101,13 @@ def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto") -> Vo
     }
     state: dict[str, torch.Tensor] = {}
     with ExitStack() as stack:
+        adapter = read_lora(lora, lambda path: _open(path, stack)) if lora is not None else None
         for prefix, (path, wanted) in parts.items():
             read, shapes = _open(path, stack)
             recipe = {name: _sources(name, model.get_submodule(prefix + name.rpartition(".")[0])) for name in wanted}
             _compare(path, recipe, wanted, shapes)
+            if adapter is not None and not prefix:
+                read = adapter.merged(read, shapes)
             kind = torch.float32 if prefix else to_dtype
             for name, sources in recipe.items():
                 value = sources.build([read(source) for source in sources.names]).to(kind)

@@ -1,0 +1,118 @@
+"""A LoRA adapter of the reference package, merged into the weights as they are read: W + alpha / r * B A.
+
+    lora_weights.safetensors (or lora_weights.ckpt)   `<linear>.lora_A` [r, in] and `<linear>.lora_B` [out, r]
+    lora_config.json                                  {"base_model": ..., "lora_config": {"r": 32, "alpha": 16, ...}}
+
+Merged, it costs nothing while speaking. Source of the layout: `LoRALinear` and `VoxCPM2Model.load_lora_weights` of the
+reference package, and its fine-tuning script.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from voxcli.errors import CheckpointError, ModelNotFound
+
+CONFIG_FILE = "lora_config.json"
+WEIGHT_FILES = ("lora_weights.safetensors", "lora_weights.ckpt")
+
+Read = Callable[[str], torch.Tensor]
+Shapes = dict[str, list[int]]
+
+
+class _Values(BaseModel):
+    """The part of the reference's `LoRAConfig` that matters once training is over; the weights tell the rest."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    r: Annotated[int, Field(gt=0)]
+    alpha: float
+
+
+@dataclass(frozen=True, eq=False)
+class Lora:
+    """An adapter in memory. `pairs`: (A, B) by the name of the linear layer; `base`: the model it was trained on."""
+
+    folder: Path
+    pairs: dict[str, tuple[torch.Tensor, torch.Tensor]]
+    scale: float
+    base: str | None
+
+    def merged(self, read: Read, shapes: Shapes) -> Read:
+        """`read`, the reader of a checkpoint's tensors, with the adapter added to what it gives.
+
+        shapes: of all tensors of the checkpoint. Raises CheckpointError when the adapter is not of this model.
+        """
+        for name, (a, b) in self.pairs.items():
+            adapted, shape = [b.shape[0], a.shape[1]], shapes.get(f"{name}.weight")
+            if shape != adapted:
+                found = f"has the shape {shape} here" if shape else "is not in this one"
+                trained = f" (trained on {self.base})" if self.base else ""
+                raise CheckpointError(
+                    f"{self.folder}: the LoRA belongs to another model{trained}: its {name} is {adapted}, which {found}"
+                )
+
+        def read_merged(name: str) -> torch.Tensor:
+            weight = read(name)
+            pair = self.pairs.get(name.removesuffix(".weight")) if name.endswith(".weight") else None
+            if pair is None:
+                return weight
+            a, b = pair
+            return weight.float() + self.scale * (b.float() @ a.float())
+
+        return read_merged
+
+
+def read_lora(folder: Path, read_file: Callable[[Path], tuple[Read, Shapes]]) -> Lora:
+    """Read and check an adapter.
+
+    read_file: a reader of the tensors of a weight file, and their shapes; CheckpointError when it is damaged.
+
+    Raises ModelNotFound without such a folder, CheckpointError naming the file or tensor that is missing or wrong.
+    """
+    if not folder.is_dir():
+        raise ModelNotFound(f"{folder}: there is no such LoRA folder")
+    values, base = _read_config(folder / CONFIG_FILE)
+    path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
+    if path is None:
+        raise CheckpointError(f"{folder}: {WEIGHT_FILES[0]} (or {WEIGHT_FILES[1]}) is missing")
+    read, shapes = read_file(path)
+    halves: dict[str, dict[str, torch.Tensor]] = {}
+    for stored, shape in shapes.items():
+        name, _, leaf = stored.replace("_orig_mod.", "").rpartition(".")  # a compiled module's names have a part more
+        if leaf not in ("lora_A", "lora_B"):
+            raise CheckpointError(f"{path}: tensor {stored} is neither a lora_A nor a lora_B")
+        rank = shape[0 if leaf == "lora_A" else -1] if len(shape) == 2 else None
+        if rank != values.r:
+            raise CheckpointError(f"{path}: tensor {stored} has shape {shape}, {CONFIG_FILE} says rank {values.r}")
+        halves.setdefault(name, {})[leaf] = read(stored)
+    if not halves:
+        raise CheckpointError(f"{path}: there is no LoRA tensor in it")
+    for name, found in halves.items():
+        if len(found) < 2:
+            raise CheckpointError(f"{path}: {name} has its {next(iter(found))} alone; the other half is missing")
+    pairs = {name: (found["lora_A"], found["lora_B"]) for name, found in halves.items()}
+    return Lora(folder, pairs, values.alpha / values.r, base)
+
+
+def _read_config(path: Path) -> tuple[_Values, str | None]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(data, dict):
+            raise CheckpointError(f"{path}: a LoRA's config is a JSON object")
+        base = data.get("base_model")
+        return _Values.model_validate(data.get("lora_config", data)), base if isinstance(base, str) else None
+    except FileNotFoundError:
+        raise CheckpointError(f"{path.parent}: {path.name} is missing; it tells how strong the LoRA is") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc'])) or 'config'}: {first['msg']}") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
