@@ -19,8 +19,10 @@ os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start
 
 @pytest.fixture(autouse=True)
 def no_model_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests see neither the models of whoever runs them nor the network."""
+    """Tests see neither the models, presets and voices of whoever runs them nor the network."""
     empty = tmp_path_factory.getbasetemp() / "empty-cache"
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("own")))
     monkeypatch.setenv("HF_HUB_CACHE", str(empty))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(empty))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

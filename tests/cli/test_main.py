@@ -15,7 +15,7 @@ from voxcli.cli.main import run
 from voxcli.cli.options import examples
 from voxcli.errors import ManifestError, OutputError, Problem
 
-COMMANDS = ("synth", "batch", "clone", "bench", "download", "doctor")
+COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor")
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.adapters import lora_tensors, write_lora
 from voxcli.cli.main import run
 from voxcli.run.results import Result
 
@@ -280,3 +281,16 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_half_written() -> None
     assert {path.name for path in Path("out").iterdir()} == {"results.jsonl", *(line["out"] for line in done)}
     for line in done:
         assert soundfile.info(Path("out", line["out"])).duration == pytest.approx(line["duration_s"], abs=1e-3)
+
+
+def test_a_lora_changes_the_voice_and_is_named(
+    tiny_checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lora(tmp_path / "warm", lora_tensors(tiny_checkpoint, 4), 4, 8)
+    common = ["synth", "Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1"]
+    assert run([*common, "-o", "plain.wav"]) == 0
+    assert run([*common, "-o", "adapted.wav", "--lora", "warm"]) == 0
+    assert f"({tiny_checkpoint} with warm on cpu, float32)" in capsys.readouterr().err
+    assert not np.array_equal(sound("plain.wav"), sound("adapted.wav"))
+    assert run([*common, "-o", "none.wav", "--lora", "cold"]) == 3
+    assert capsys.readouterr().err == "voxcpm2: cold: there is no such LoRA folder\n"

@@ -45,6 +45,7 @@ def batch(
     level: options.Level = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
+    lora: options.Lora = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
@@ -54,7 +55,6 @@ def batch(
     Many lines are spoken at once. What a line says itself goes before the options here. A line that fails is told and
     noted in results.jsonl; the others run, and the exit code is 1.
     """
-    from voxcli.run.load import ModelOptions
     from voxcli.run.manifest import Common, read_manifest
     from voxcli.run.plan import make_plan
     from voxcli.run.speak import speak_all
@@ -72,11 +72,12 @@ def batch(
         level=level,
         format=file_format,
     )
+    engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype, max_batch=max_batch)
     plan = make_plan(read_manifest(manifest, out, Common(settings, ref=ref, control=control)))
     if dry_run:
         print("\n".join(plan.lines()))
         raise typer.Exit(1 if plan.refused else 0)
-    summary = speak_all(plan, out, ModelOptions(model, device, dtype, max_batch))
+    summary = speak_all(plan, out, engine)
     print("\n".join(summary.lines()), file=sys.stderr)
     if summary.failed:
         raise typer.Exit(1)

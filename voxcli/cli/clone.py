@@ -43,6 +43,7 @@ def clone(
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
     model: options.Model = None,
+    lora: options.Lora = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
@@ -51,7 +52,6 @@ def clone(
 
     With --ref-text, speech goes on from the recording as if it had not ended.
     """
-    from voxcli.run.load import ModelOptions
     from voxcli.run.speak import single_job, speak_one
 
     settings = options.settings(
@@ -66,6 +66,7 @@ def clone(
         sample_rate=sample_rate,
         level=level,
     )
+    engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
     job = single_job(
         read_text(text, file),
         out,
@@ -75,4 +76,4 @@ def clone(
         control=control,
         settings=settings,
     )
-    print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)
+    print(speak_one(job, engine), file=sys.stderr)

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli import batch, bench, clone, doctor, download, synth
+from voxcli.cli import batch, bench, clone, doctor, download, presets, synth
 from voxcli.cli.options import examples
 from voxcli.errors import ManifestError, VoxError
 
@@ -27,7 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
 )
-for command in (synth, batch, clone, bench, download, doctor):
+for command in (synth, batch, clone, presets, bench, download, doctor):
     command.register(app)
 
 

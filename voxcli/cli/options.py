@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from voxcli.run.settings import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from voxcli.run.load import ModelOptions
+
+
+def _presets(incomplete: str) -> list[str]:
+    """For the completion of a shell."""
+    from voxcli.run.presets import preset_names
+
+    return [name for name in preset_names() if name.startswith(incomplete)]
+
 
 Ref = Annotated[Path | None, typer.Option("--ref", metavar="AUDIO", help="Speak with the voice of this recording.")]
 Control = Annotated[
@@ -17,7 +28,12 @@ Control = Annotated[
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="NAME|FILE", help="Settings by name (fast, quality) or from a .yaml file."),
+    typer.Option(
+        "--preset",
+        metavar="NAME|FILE",
+        help="Settings by name, see `voxcpm2 presets`, or from a .yaml file.",
+        autocompletion=_presets,
+    ),
 ]
 Seed = Annotated[
     int | None, typer.Option("--seed", help="The same seed and text give the same audio.  [default: drawn]")
@@ -68,6 +84,10 @@ Model = Annotated[
         help="Checkpoint folder or hub id.  [default: $VOXCPM2_MODEL, openbmb/VoxCPM2 if downloaded, the demo voice]",
     ),
 ]
+Lora = Annotated[
+    Path | None,
+    typer.Option("--lora", metavar="FOLDER", help="Merge a LoRA adapter: lora_weights.safetensors, lora_config.json."),
+]
 Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
 Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")]
 MaxBatch = Annotated[
@@ -84,6 +104,18 @@ def settings(preset: str | None, **said: Any) -> Settings:
 
         base = base.updated(load_preset(preset))
     return base.updated(said)
+
+
+def model_options(preset: str | None, **said: Any) -> ModelOptions:
+    """What the preset says of the engine, then what was said on the command line."""
+    from voxcli.run.load import ModelOptions
+
+    values: dict[str, Any] = {}
+    if preset is not None:
+        from voxcli.run.presets import read_preset
+
+        values = read_preset(preset).engine.model_dump()
+    return ModelOptions(**values | {name: value for name, value in said.items() if value is not None})
 
 
 def say(remark: str) -> None:

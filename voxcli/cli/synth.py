@@ -39,12 +39,12 @@ def synth(
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
     model: options.Model = None,
+    lora: options.Lora = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
 ) -> None:
     """Speak one text, of any length, into a file."""
-    from voxcli.run.load import ModelOptions
     from voxcli.run.speak import single_job, speak_one
 
     settings = options.settings(
@@ -59,8 +59,9 @@ def synth(
         sample_rate=sample_rate,
         level=level,
     )
+    engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
     job = single_job(read_text(text, file), out, ref=ref, control=control, settings=settings)
-    print(speak_one(job, ModelOptions(model, device, dtype)), file=sys.stderr)
+    print(speak_one(job, engine), file=sys.stderr)
 
 
 def read_text(text: str | None, file: Path | None) -> str:

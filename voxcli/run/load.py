@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from voxcli.run.models import choose_model
@@ -11,21 +12,31 @@ from voxcli.run.models import choose_model
 if TYPE_CHECKING:
     from voxcli.engine.engine import Engine
 
+ENGINE_OPTIONS = ("max_batch", "prefill_tokens", "decode_clips")
+
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which model runs, where, and how many requests at once (None: what the device is good for)."""
+    """Which model runs, where, and how. What is None is left to the engine, which asks the device.
+
+    lora:            the folder of an adapter that is merged into the model.
+    max_batch:       most requests at once; the others named in ENGINE_OPTIONS are those of `EngineConfig` as well.
+    """
 
     model: str | None = None
     device: str = "auto"
     dtype: str = "auto"
     max_batch: int | None = None
+    lora: Path | None = None
+    prefill_tokens: int | None = None
+    decode_clips: int | None = None
 
 
 @dataclass(frozen=True)
 class Loaded:
     engine: Engine
     name: str  # of the model, with device and dtype, for people
+    folder: Path  # of its checkpoint
 
 
 def load_engine(options: ModelOptions, say: Callable[[str], None]) -> Loaded:
@@ -34,6 +45,9 @@ def load_engine(options: ModelOptions, say: Callable[[str], None]) -> Loaded:
     from voxcli.model.weights import load_model
 
     choice = choose_model(options.model, say)
-    model = load_model(choice.folder, device=options.device, dtype=options.dtype)
-    engine = Engine(model, EngineConfig(max_batch=options.max_batch))
-    return Loaded(engine, f"{choice.name} on {model.device}, {str(model.dtype).removeprefix('torch.')}")
+    model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
+    said = {name: getattr(options, name) for name in ENGINE_OPTIONS}
+    engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}))
+    adapted = f" with {options.lora.name}" if options.lora is not None else ""
+    name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
+    return Loaded(engine, name, choice.folder)

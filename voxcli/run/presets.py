@@ -1,29 +1,49 @@
-"""Settings by name: small YAML files, those that come with the package or one's own.
+"""Settings by name: small YAML files, those that come with the package and one's own.
 
-description: half the solver steps
-settings:
+description: half the solver steps, about half the work
+settings:      # of a line: see run/settings.py
   steps: 5
+engine:        # of the machine: see ModelOptions in run/load.py
+  max_batch: 4
 """
 
 from __future__ import annotations
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import InputError
 from voxcli.run.fields import SettingFields
+from voxcli.run.folders import config_folder
 from voxcli.run.settings import DEFAULTS
+
+Count = Annotated[int, Field(gt=0)]
+
+
+class EngineFields(BaseModel):
+    """What a preset may say of the engine: names and types of `ModelOptions`, a test holds them equal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_batch: Count | None = None
+    prefill_tokens: Count | None = None
+    decode_clips: Count | None = None
 
 
 class Preset(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
     description: str = ""
-    settings: SettingFields
+    settings: SettingFields = SettingFields()
+    engine: EngineFields = EngineFields()
+
+    def values(self) -> dict[str, Any]:
+        """All that it sets, by name."""
+        return self.settings.model_dump(exclude_none=True) | self.engine.model_dump(exclude_none=True)
 
 
 def preset_folder() -> Path:
@@ -33,20 +53,40 @@ def preset_folder() -> Path:
     return inside if inside.is_dir() else package.parent / "presets"
 
 
+def own_folder() -> Path:
+    """Where a person's own presets lie."""
+    return config_folder() / "presets"
+
+
+def preset_files() -> dict[str, Path]:
+    """The file of every preset by name, in the order of names; one's own goes before that of the package."""
+    files = {path.stem: path for folder in (preset_folder(), own_folder()) for path in folder.glob("*.yaml")}
+    return dict(sorted(files.items()))
+
+
 def preset_names() -> list[str]:
-    return sorted(path.stem for path in preset_folder().glob("*.yaml"))
+    return list(preset_files())
 
 
 def load_preset(named: str) -> dict[str, Any]:
     """The settings of a preset by name, or of a .yaml file by path. Raises InputError."""
-    is_path = named.endswith((".yaml", ".yml"))
-    path = Path(named) if is_path else preset_folder() / f"{named}.yaml"
-    if not is_path and named not in preset_names():
-        raise InputError(f"no preset {named!r}; there are {', '.join(preset_names())}, or name a .yaml file")
+    return read_preset(named).settings.model_dump(exclude_none=True)
+
+
+def read_preset(named: str) -> Preset:
+    """A preset by name, or from a .yaml file by path. Raises InputError."""
+    if named.endswith((".yaml", ".yml")):
+        return _read(Path(named))
+    files = preset_files()
+    if named not in files:
+        raise InputError(f"no preset {named!r}; there are {', '.join(files)}, or name a .yaml file")
+    return _read(files[named])
+
+
+def _read(path: Path) -> Preset:
     try:
         preset = Preset.model_validate(yaml.safe_load(path.read_text(encoding="utf-8-sig")))
-        values = preset.settings.model_dump(exclude_none=True)
-        DEFAULTS.updated(values)
+        DEFAULTS.updated(preset.settings.model_dump(exclude_none=True))
     except OSError as error:
         raise InputError(f"can't read the preset {path}: {error.strerror or error}") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -57,4 +97,4 @@ def load_preset(named: str) -> dict[str, Any]:
         raise InputError(f"preset {path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
     except InputError as error:
         raise InputError(f"preset {path}: {error}") from error
-    return values
+    return preset

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from voxcli.cli.main import run
+
+
+def test_presets_tells_what_each_sets_and_whose_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    own = tmp_path / "voxcpm2" / "presets"
+    own.mkdir(parents=True)
+    (own / "mine.yaml").write_text("description: for me\nsettings: {cfg: 1.5, normalize: true}\n")
+    assert run(["presets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("fast        half the solver steps, so about half the work for each patch; coarser sound")
+    assert lines[at + 1] == "            steps 5"
+    assert "            max_chars 160, max_batch 4, prefill_tokens 512, decode_clips 2" in lines
+    at = lines.index("mine        for me")
+    assert lines[at + 1] == f"            cfg 1.5, normalize true ({own / 'mine.yaml'})"
+    assert lines[-1] == f"Your own: {own}/NAME.yaml, or --preset FILE.yaml"

@@ -1,0 +1,38 @@
+"""`voxcpm2 presets`: the presets there are, what each sets and why."""
+
+from __future__ import annotations
+
+import typer
+
+from voxcli.cli import options
+from voxcli.cli.options import examples
+
+EXAMPLES = examples(
+    "voxcpm2 presets",
+    'voxcpm2 presets && voxcpm2 synth --preset fast "The sun is rising." -o sunrise.wav',
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command(epilog=EXAMPLES)(presets)
+
+
+def presets(debug: options.Debug = False) -> None:
+    """List the presets: what each one sets, and why.
+
+    A preset is a small .yaml file. Your own are found by name in the folder shown last, and by path anywhere.
+    """
+    from voxcli.run.presets import own_folder, preset_files, read_preset
+
+    files = preset_files()
+    width = max(map(len, files)) + 2
+    for name, path in files.items():
+        preset = read_preset(str(path))
+        print(f"{name:<{width}}{preset.description or 'no description'}")
+        sets = ", ".join(f"{setting} {_shown(value)}" for setting, value in preset.values().items())
+        print(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}")
+    print(f"\nYour own: {own_folder()}/NAME.yaml, or --preset FILE.yaml")
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,31 @@
+"""Where a person's own presets and voices lie: the folders that each system has for such things."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+NAME = "voxcpm2"
+
+
+def config_folder() -> Path:
+    """For what a person writes: presets."""
+    return _folder("XDG_CONFIG_HOME", ".config", "APPDATA")
+
+
+def data_folder() -> Path:
+    """For what the tool keeps: voices."""
+    return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
+
+
+def _folder(xdg: str, default: str, windows: str) -> Path:
+    """The XDG variable goes first on every system; as its specification says, a relative path in it does not count."""
+    named = os.environ.get(xdg, "")
+    if os.path.isabs(named):
+        return Path(named) / NAME
+    if sys.platform == "win32" and os.environ.get(windows):
+        return Path(os.environ[windows]) / NAME
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / NAME
+    return Path.home() / default / NAME
