@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import resource
 import subprocess
@@ -45,6 +46,15 @@ def test_help_is_quick() -> None:
         subprocess.run([sys.executable, "-m", "voxcli", "--help"], check=True, stdout=subprocess.DEVNULL)
         costs.append(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before)
     assert min(costs[1:]) < 0.3
+
+
+@pytest.mark.parametrize("said", [None, "active"])
+def test_threads_wait_without_spinning_unless_told_otherwise(said: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if said:
+        monkeypatch.setenv("OMP_WAIT_POLICY", said)
+    run(["--help"])
+    assert os.environ["OMP_WAIT_POLICY"] == (said or "passive")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.errors import InputError
 
 EXAMPLES = examples(
     "voxcpm2 batch lines.jsonl -o speech",
@@ -27,6 +29,17 @@ def batch(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files and results.jsonl.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print the plan and stop.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Speak all lines again, also those unchanged.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Speak only the lines that failed in an earlier run.")
+    ] = False,
+    allow_truncated: Annotated[
+        bool, typer.Option("--allow-truncated", help="Exit with 0 also when a line was cut off at a length limit.")
+    ] = False,
+    defaults: Annotated[
+        Path | None,
+        typer.Option("--defaults", metavar="FILE", help="A .yaml file of fields for lines that do not say them."),
+    ] = None,
     ref: options.Ref = None,
     control: options.Control = None,
     file_format: Annotated[
@@ -53,14 +66,20 @@ def batch(
     """Speak every line of a manifest into its own file.
 
     Many lines are spoken at once. What a line says itself goes before the options here. A line that fails is told and
-    noted in results.jsonl; the others run, and the exit code is 1.
+    noted in results.jsonl; the others run, and the exit code is 1. The same command again, also after a crash, speaks
+    what is missing, failed or changed and keeps the rest.
     """
+    if force and retry_failed:
+        raise InputError("--force and --retry-failed exclude each other")
+    from voxcli.run.defaults import read_defaults
     from voxcli.run.manifest import Common, read_manifest
     from voxcli.run.plan import make_plan
     from voxcli.run.speak import speak_all
 
+    common = read_defaults(defaults) if defaults is not None else Common()
     settings = options.settings(
         preset,
+        common.settings,
         seed=seed,
         cfg=cfg,
         steps=steps,
@@ -73,11 +92,12 @@ def batch(
         format=file_format,
     )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype, max_batch=max_batch)
-    plan = make_plan(read_manifest(manifest, out, Common(settings, ref=ref, control=control)))
+    common = replace(common, settings=settings, ref=ref or common.ref, control=control or common.control)
+    plan = make_plan(read_manifest(manifest, out, common))
     if dry_run:
         print("\n".join(plan.lines()))
         raise typer.Exit(1 if plan.refused else 0)
-    summary = speak_all(plan, out, engine)
+    summary = speak_all(plan, out, engine, redo="all" if force else "failed" if retry_failed else "changed")
     print("\n".join(summary.lines()), file=sys.stderr)
-    if summary.failed:
+    if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ stdout is data, stderr is for people. Exit codes: 0 all done, 1 some lines faile
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -57,6 +58,8 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
+    # Threads of torch that spin while they wait make a busy machine many times slower; read when torch is imported.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
     try:
         app(arguments, prog_name="voxcpm2")

@@ -96,9 +96,8 @@ MaxBatch = Annotated[
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-def settings(preset: str | None, **said: Any) -> Settings:
+def settings(preset: str | None, base: Settings = DEFAULTS, **said: Any) -> Settings:
     """Defaults, then the preset, then what was said on the command line."""
-    base = DEFAULTS
     if preset is not None:
         from voxcli.run.presets import load_preset
 
