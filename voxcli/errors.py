@@ -69,7 +69,9 @@ class ManifestError(InputError):
         self.source = source
         self.problems = problems
         count = f"{len(problems)} problem{'s' if len(problems) != 1 else ''}"
-        super().__init__(f"{source}: {count}, first: {problems[0]}" if len(problems) > 1 else f"{source}: {problems[0]}")
+        super().__init__(
+            f"{source}: {count}, first: {problems[0]}" if len(problems) > 1 else f"{source}: {problems[0]}"
+        )
 
 
 class RequestError(InputError):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from tests.engine.helpers import TEXTS, alone, assert_same, latents, request, run
-from voxcli.engine import engine as engine_module
+from voxcli.engine import runner as runner_module
 from voxcli.engine.engine import Engine, EngineConfig
 from voxcli.engine.request import Request, Sampling
 from voxcli.model.prompt import Prompt, build_prompt
@@ -37,7 +37,7 @@ def test_an_exception_of_one_row_ends_that_row(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     engine = Engine(tiny_model)
-    real = getattr(engine_module, stage)
+    real = getattr(runner_module, stage)
 
     def fails_for_the_victim(model, state, cache, attend, what, *rest):  # type: ignore[no-untyped-def]
         rows = [chunk.row for chunk in what] if stage == "prefill_step" else what.tolist()
@@ -45,7 +45,7 @@ def test_an_exception_of_one_row_ends_that_row(
             raise RuntimeError("a kernel\nfailed")
         return real(model, state, cache, attend, what, *rest)
 
-    monkeypatch.setattr(engine_module, stage, fails_for_the_victim)
+    monkeypatch.setattr(runner_module, stage, fails_for_the_victim)
     good = [request(tiny_model, f"g{i}", TEXTS[i], seed=i, max_len=20) for i in range(3)]
     clips = run(engine, [good[0], request(tiny_model, "victim", "hello", seed=1), *good[1:]])
     assert clips["victim"].error == "RuntimeError: a kernel failed"
@@ -142,3 +142,37 @@ def test_prompt_is_not_changed_by_the_engine(tiny_model: VoxCPM2) -> None:
     assert torch.equal(asked.prompt.token_ids, before.token_ids)
     assert torch.equal(asked.prompt.is_audio, before.is_audio)
     assert torch.equal(asked.prompt.patches, before.patches)
+
+
+@pytest.mark.parametrize("stage", ["prefill_step", "decode_step"])
+def test_out_of_memory_halves_the_batch_and_goes_on(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    said: list[str] = []
+    engine = Engine(tiny_model, EngineConfig(max_batch=8), said.append)
+    real = getattr(runner_module, stage)
+
+    def room_for_three(model, state, cache, attend, what, *rest):  # type: ignore[no-untyped-def]
+        if len(what) > 3 and (stage == "prefill_step" or state.patch_index.max() > 4):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(model, state, cache, attend, what, *rest)
+
+    monkeypatch.setattr(runner_module, stage, room_for_three)
+    requests = [request(tiny_model, f"{i}", "hello world", seed=i, min_len=9, max_len=12 + i) for i in range(8)]
+    clips = run(engine, requests)
+    assert said == [
+        "out of memory with 8 requests at once; going on with 4",
+        "out of memory with 4 requests at once; going on with 2",
+    ]
+    monkeypatch.undo()
+    for name, clip in alone(tiny_model, requests).items():
+        assert_same(clips[name], clip)
+
+
+def test_out_of_memory_with_one_request_ends_it(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(runner_module, "decode_step", no_room)
+    clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello")])["a"]
+    assert clip.error is not None and "CUDA out of memory" in clip.error

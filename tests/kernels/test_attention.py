@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from voxcli.engine.pages import PAGE_SIZE, pages_for
-from voxcli.kernels.attention import PagedBatch, TorchPagedAttention, dense_attention
+from voxcli.kernels.attention import PagedBatch, TorchPagedAttention
+from voxcli.kernels.torch_ops import local_attention, rope_and_write
 
 HEADS, KV_HEADS, DIM = 4, 2, 8
 
@@ -75,14 +76,17 @@ def test_against_the_textbook(rows: list[tuple[int, int]]) -> None:
         max_q=max(new for new, _ in rows),
         max_kv=max(lengths),
     )
-    out = TorchPagedAttention()(torch.cat(q), torch.cat(k), torch.cat(v), cache, batch)
+    qkv = torch.cat((torch.cat(q), torch.cat(k), torch.cat(v)), 1)
+    queries = rope_and_write(qkv, HEADS, None, batch.positions, batch.slots, cache)
+    out = TorchPagedAttention()(queries, cache, batch)
     torch.testing.assert_close(out, torch.cat(expected), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(11, 11), (4, 11), (1, 5)])
-def test_dense_against_the_textbook(queries: int, keys: int) -> None:
+def test_local_attention_against_the_textbook(queries: int, keys: int) -> None:
     generator = torch.Generator().manual_seed(1)
     q = torch.randn(3, queries, HEADS, DIM, generator=generator)
     k, v = (torch.randn(3, keys, KV_HEADS, DIM, generator=generator) for _ in range(2))
     expected = torch.stack([textbook(*row, causal=False) for row in zip(q, k, v, strict=True)])
-    torch.testing.assert_close(dense_attention(q, k, v), expected, atol=1e-5, rtol=0)
+    still = torch.ones(keys, DIM), torch.zeros(keys, DIM)  # a rotation by nothing
+    torch.testing.assert_close(local_attention(q, k, v, *still, 0), expected, atol=1e-5, rtol=0)

@@ -8,7 +8,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from voxcli.errors import CheckpointError, DeviceError
-from voxcli.model.weights import check_folder, load_model, resolve_device, resolve_dtype
+from voxcli.model.folder import check_folder
+from voxcli.model.weights import load_model, resolve_device, resolve_dtype
 
 PARTS = ("model.safetensors", "audiovae.safetensors")
 

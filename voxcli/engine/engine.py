@@ -24,38 +24,37 @@ from voxcli.engine.decode import CONTEXT_PATCHES, AudioDecoder
 from voxcli.engine.noise import BLOCK
 from voxcli.engine.pages import PAGE_SIZE, Cache, PagePool, pages_for
 from voxcli.engine.request import Clip, Request, StopReason
+from voxcli.engine.runner import Runner
 from voxcli.engine.scheduler import Scheduler
 from voxcli.engine.sequence import Sequence
-from voxcli.engine.state import BROKEN, STOP, StateTable
-from voxcli.engine.step import decode_step, prefill_step
+from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.stream import ClipStream
+from voxcli.engine.transfer import Download
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError
-from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
-from voxcli.model.locdit import Schedule
 from voxcli.model.voxcpm2 import VoxCPM2
-
-BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
 @dataclass(frozen=True)
 class EngineConfig:
     """
-    max_batch:      most requests at once; None: 32 on a CPU, 64 elsewhere.
+    max_batch:      most requests at once; None: by what the device has memory for.
     pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
                     most `cache_gib`.
-    cache_gib:      bound of the cache when `pages` is None.
+    cache_gib:      bound of the cache when `pages` is None; None: 2 on a CPU, half of the free memory of a GPU.
     prefill_tokens: most prompt positions in one step; longer prompts go in chunks.
     pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
+    graphs:         capture steps as CUDA graphs; None: on CUDA.
     decode_clips:   most clips in one audio decode.
     voices:         most encoded voices kept.
     """
 
     max_batch: int | None = None
     pages: int | None = None
-    cache_gib: float = 2.0
+    cache_gib: float | None = None
     prefill_tokens: int = 2048
     pad_to_bucket: bool | None = None
+    graphs: bool | None = None
     decode_clips: int = 16
     voices: int = 64
 
@@ -73,7 +72,7 @@ class _Finished:
 class _Flags:
     """Flags of one queued step (or prefill): for each sequence its attempt and the patch they speak of."""
 
-    values: torch.Tensor
+    values: Download
     about: list[tuple[Sequence, int, int]]
 
 
@@ -86,24 +85,35 @@ class Counters:
     prefill_tokens: int = 0
     preemptions: int = 0
     retries: int = 0
+    shrinks: int = 0
 
 
 class Engine:
-    def __init__(self, model: VoxCPM2, config: EngineConfig = EngineConfig()):
-        self.model, self.config = model, config
-        on_cpu = model.device.type == "cpu"
-        max_batch = config.max_batch or (32 if on_cpu else 64)
-        self._pad = config.pad_to_bucket if config.pad_to_bucket is not None else model.device.type == "cuda"
-        self.state = StateTable(model, max_batch)
-        pages = config.pages or self._default_pages(max_batch)
-        self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
+    def __init__(
+        self,
+        model: VoxCPM2,
+        config: EngineConfig = EngineConfig(),
+        say: Callable[[str], None] = lambda remark: None,
+    ):
+        """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
+        self.model, self.config, self._say = model, config, say
+        on_cuda = model.device.type == "cuda"
+        rows = config.max_batch or _usual_batch(model.device)
+        pages = config.pages or self._usual_pages(rows)
+        self.runner = Runner(
+            model,
+            rows,
+            pages,
+            padded=on_cuda if config.pad_to_bucket is None else config.pad_to_bucket,
+            graphs=on_cuda and config.graphs is not False,
+            say=say,
+        )
+        self.state, self.cache = self.runner.state, self.runner.cache
         self.scheduler = Scheduler(PagePool(pages + 1), self.state)
-        self.attend: PagedAttention = TorchPagedAttention()
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
         self._decoder = AudioDecoder(model, config.decode_clips)
-        self._schedules: dict[int, Schedule] = {}
         self._pending: deque[_Flags] = deque()
         self._queued = 0  # how many of them the last step has added
         self._finished: list[_Finished] = []
@@ -111,11 +121,13 @@ class Engine:
         self._ids: set[str] = set()
         self._order = 0
 
-    def _default_pages(self, max_batch: int) -> int:
-        context = self.model.config.context
-        wanted = max_batch * pages_for(min(context, 1024))
-        affordable = int(self.config.cache_gib * 2**30 / Cache.page_bytes(self.model.config, self.model.dtype))
-        return max(min(wanted, affordable), pages_for(context))
+    def _usual_pages(self, rows: int) -> int:
+        context, device = self.model.config.context, self.model.device
+        bound = self.config.cache_gib
+        if bound is None:
+            bound = torch.cuda.mem_get_info(device)[0] / 2**31 if device.type == "cuda" else 2.0
+        affordable = int(bound * 2**30 / Cache.page_bytes(self.model.config, self.model.dtype))
+        return max(min(rows * pages_for(min(context, 1024)), affordable), pages_for(context))
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
@@ -167,7 +179,7 @@ class Engine:
         exhausted = False
         try:
             while True:
-                while not exhausted and self.scheduler.waiting < 2 * BUCKETS[-1]:
+                while not exhausted and self.scheduler.waiting < 2 * self.scheduler.most:
                     request = next(source, None)
                     if request is None:
                         exhausted = True
@@ -238,7 +250,7 @@ class Engine:
 
     def _run_prefill(self, sequences: list[Sequence], shares: dict[str, int]) -> None:
         chunks = [s.chunk(shares[s.request_id]) for s in sequences]
-        hidden = prefill_step(self.model, self.state, self.cache, self.attend, chunks)
+        hidden = self.runner.prefill(chunks)
         for sequence, chunk in zip(sequences, chunks, strict=True):
             sequence.prefilled += len(chunk.token_ids)
             self.counters.prefill_tokens += len(chunk.token_ids)
@@ -252,10 +264,15 @@ class Engine:
             [s.request.sampling.cfg for s in begun],
             [(s.length, s.patches) for s in begun],
         )
-        for sequence in begun:
-            if sequence.patches % BLOCK:  # resumed in the middle of a block of noise
-                self.state.noise[sequence.row] = sequence.noise.block(sequence.patches // BLOCK)
-        self._pending.append(_Flags(hidden.stop.to(torch.uint8) * STOP, [(s, s.attempt, s.patches) for s in begun]))
+        # Resumed in the middle of a block of noise: the row's ring has to hold it again.
+        self._set_noise([s for s in begun if s.patches % BLOCK])
+        flags = Download(hidden.stop.to(torch.uint8) * STOP)
+        self._pending.append(_Flags(flags, [(s, s.attempt, s.patches) for s in begun]))
+
+    def _set_noise(self, sequences: list[Sequence]) -> None:
+        if sequences:
+            blocks = [s.noise.block(s.patches // BLOCK) for s in sequences]
+            self.state.set_noise([s.row for s in sequences], blocks)
 
     def _make_room(self, ready: list[Sequence]) -> list[Sequence]:
         """Give every ready row the page of its next patch; when pages run out the youngest rows give way."""
@@ -276,36 +293,21 @@ class Engine:
         self.counters.preemptions += 1
 
     def _decode(self, sequences: list[Sequence], steps: int) -> None:
-        for sequence in sequences:
-            if sequence.patches % BLOCK == 0:
-                self.state.noise[sequence.row] = sequence.noise.block(sequence.patches // BLOCK)
-        rows = [s.row for s in sequences]
-        if self._pad:
-            rows += [0] * (next(b for b in (*BUCKETS, len(rows)) if b >= len(rows)) - len(rows))
-        if steps not in self._schedules:
-            self._schedules[steps] = self.model.feat_decoder.schedule(steps)
-        flags = decode_step(
-            self.model,
-            self.state,
-            self.cache,
-            self.attend,
-            torch.tensor(rows, device=self.model.device),
-            self._schedules[steps],
-            max(s.length for s in sequences) + 1,
-        )
+        self._set_noise([s for s in sequences if s.patches % BLOCK == 0])
+        flags = self.runner.decode([s.row for s in sequences], steps, max(s.length for s in sequences) + 1)
         now = time.perf_counter()
         for sequence in sequences:
             sequence.patches += 1
             if sequence.patches == 1 and sequence.admitted_at is not None:
                 sequence.timings.first_patch_s = now - sequence.admitted_at
-        self._pending.append(_Flags(flags, [(s, s.attempt, s.patches) for s in sequences]))
+        self._pending.append(_Flags(Download(flags), [(s, s.attempt, s.patches) for s in sequences]))
         self.counters.steps += 1
         self.counters.step_rows += len(sequences)
 
     def _read_flags(self, keep: int) -> None:
         while len(self._pending) > keep:
             flags = self._pending.popleft()
-            for value, (sequence, attempt, patch) in zip(flags.values.tolist(), flags.about, strict=False):
+            for value, (sequence, attempt, patch) in zip(flags.values.wait().tolist(), flags.about, strict=True):
                 if attempt != sequence.attempt:
                     continue
                 if value & STOP:
@@ -317,10 +319,9 @@ class Engine:
     # -- requests out -----------------------------------------------------------------------------------------
     def _latents(self, sequence: Sequence) -> torch.Tensor:
         """All patches of a running sequence: those kept from before a preemption, the others from its pages."""
-        span = torch.arange(len(sequence.kept), sequence.patches) + len(sequence.request.prompt)
-        pages = torch.tensor(sequence.pages)
-        slots = (pages[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE).to(self.model.device)
-        return torch.cat((sequence.kept.to(self.model.device), self.cache.latents[slots]))
+        start = len(sequence.request.prompt)
+        made = self.runner.latents(sequence.pages, start + len(sequence.kept), start + sequence.patches)
+        return torch.cat((sequence.kept.to(self.model.device), made))
 
     def _finish(self, sequence: Sequence) -> None:
         latents = self._latents(sequence)
@@ -411,16 +412,36 @@ class Engine:
         try:
             run(sequences)
         except Exception as error:
-            if len(sequences) > 1:
+            if isinstance(error, torch.OutOfMemoryError) and len(self.scheduler.running) > 1:
+                self._shrink()
+            elif len(sequences) > 1:
                 for sequence in sequences:
                     self._isolate([sequence], run)
-                return
-            self.scheduler.release(sequences[0])
-            self._end(sequences[0], "error", error=_one_line(error))
+            else:
+                self.scheduler.release(sequences[0])
+                self._end(sequences[0], "error", error=_one_line(error))
+
+    def _shrink(self) -> None:
+        """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
+        most = max(1, len(self.scheduler.running) // 2)
+        self._say(f"out of memory with {len(self.scheduler.running)} requests at once; going on with {most}")
+        while len(self.scheduler.running) > most:
+            self._preempt(self.scheduler.running[-1])
+        self.scheduler.most = most
+        self.runner.shrink(most)
+        self.counters.shrinks += 1
 
     def check_integrity(self) -> None:
         """Raises AssertionError with the numbers that disagree."""
         self.scheduler.check_integrity()
+
+
+def _usual_batch(device: torch.device) -> int:
+    """Requests at once that a device runs well: more no longer raise a CPU's throughput, nor fit a small GPU."""
+    if device.type != "cuda":
+        return 32
+    free = torch.cuda.mem_get_info(device)[0] / 2**30
+    return 128 if free > 40 else 64 if free > 16 else 16
 
 
 def _one_line(error: Exception) -> str:

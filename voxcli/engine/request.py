@@ -89,7 +89,8 @@ class Clip:
 
     audio:    float32[samples] at `sample_rate`; None with an error, when cancelled and when not asked for.
     latents:  float32[patches, patch_size, feat_dim] on the CPU: what a later request can take as its voice.
-    seed:     of the attempt that was kept.  attempts: runs in all.
+    seed:     of the request, drawn if it had none: the same seed gives the same clip again.
+    attempts: runs in all; the last one was kept, and its own seed is seed + attempts - 1.
     bad_case: still as long as a bad case after the last attempt.
     """
 

@@ -18,6 +18,7 @@ class Scheduler:
     def __init__(self, pool: PagePool, state: StateTable):
         self.pool, self.state = pool, state
         self.running: list[Sequence] = []  # in order of admission
+        self.most = state.free  # requests at once; fewer after memory has run out
         self._waiting: list[tuple[bool, int, int, Sequence]] = []
 
     def __len__(self) -> int:
@@ -44,7 +45,7 @@ class Scheduler:
     def admit(self) -> list[Sequence]:
         """Give rows and pages for their prompt and first patch to waiting requests, as many as fit."""
         admitted = []
-        while self._waiting and self.state.free:
+        while self._waiting and len(self.running) < self.most:
             sequence = self._waiting[0][-1]
             need = pages_for(sequence.prompt_length + 1)
             # Rows that run need a page now and then: without a reserve a newcomer would be preempted at once.

@@ -32,7 +32,7 @@ class Sequence:
         self.patches = 0
         self.stop_at: int | None = None  # index of the patch that the stop head named as the last
         self.kept = torch.empty(0, *self.patch_shape)  # patches from before a preemption
-        self.noise = NoiseSource(self.seed, self.patch_shape)  # type: ignore[arg-type]
+        self.noise = NoiseSource(self.seed + self.attempt - 1, self.patch_shape)  # type: ignore[arg-type]
 
     @property
     def request_id(self) -> str:
@@ -77,7 +77,6 @@ class Sequence:
     def retry(self) -> None:
         """Start again with the next seed."""
         self.attempt += 1
-        self.seed += 1
         self._reset()
 
     def chunk(self, budget: int) -> Chunk:

@@ -9,6 +9,7 @@ import torch
 
 from voxcli.engine.noise import BLOCK
 from voxcli.engine.pages import pages_for
+from voxcli.engine.transfer import upload
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
 
 STOP, BROKEN = 1, 2  # bits of a row's flags: the next patch is the last one; the last patch is not finite
@@ -33,7 +34,10 @@ class StateTable:
         self.cfg = torch.ones(rows + 1, device=device)
         self.position = torch.zeros(rows + 1, device=device, dtype=torch.int64)
         self.patch_index = torch.zeros(rows + 1, device=device, dtype=torch.int64)
-        self.block_table = torch.zeros(rows + 1, pages_for(model.config.context), device=device, dtype=torch.int32)
+        # Pages are handed out on the CPU; the device's copy follows before it is read (see `sync`).
+        self.host_table = torch.zeros(rows + 1, pages_for(model.config.context), dtype=torch.int32)
+        self.block_table = self.host_table if device.type == "cpu" else self.host_table.to(device)
+        self._table_changed = False
         self._free = list(range(rows, 0, -1))
         self._rows: dict[str, int] = {}
 
@@ -56,7 +60,19 @@ class StateTable:
 
     def set_pages(self, row: int, start: int, pages: list[int]) -> None:
         """Pages from the `start`-th of the row on."""
-        self.block_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
+        self.host_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
+        self._table_changed = True
+
+    def sync(self) -> None:
+        """Bring the device's block table up to date: one copy, however many pages were handed out."""
+        if self._table_changed and self.block_table is not self.host_table:
+            self.block_table.copy_(upload(self.host_table, self.block_table.device))
+        self._table_changed = False
+
+    def set_noise(self, rows: list[int], blocks: list[torch.Tensor]) -> None:
+        """The next block of noise of some rows."""
+        device = self.noise.device
+        self.noise[upload(torch.tensor(rows), device)] = upload(torch.stack(blocks), device)
 
     def begin(
         self, rows: list[int], hidden: Hidden, cond: list[torch.Tensor], cfg: list[float], at: list[tuple[int, int]]
@@ -66,10 +82,10 @@ class StateTable:
         at: (position, patches made) of each row.
         """
         device = self.mu.device
-        index = torch.tensor(rows, device=device)
-        where = torch.tensor(at, dtype=torch.int64, device=device)
+        index = upload(torch.tensor(rows), device)
+        where = upload(torch.tensor(at), device)
         self.mu[index] = hidden.mu
-        self.cond[index] = torch.stack(cond).to(device)
-        self.cfg[index] = torch.tensor(cfg, device=device)
+        self.cond[index] = upload(torch.stack(cond), device)
+        self.cfg[index] = upload(torch.tensor(cfg), device)
         self.position[index] = where[:, 0]
         self.patch_index[index] = where[:, 1]

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import torch
 
 from voxcli.engine.noise import BLOCK
-from voxcli.engine.pages import PAGE_SIZE, Cache
+from voxcli.engine.pages import PAGE_SIZE, Cache, pages_for
 from voxcli.engine.state import BROKEN, STOP, StateTable
+from voxcli.engine.transfer import upload
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.locdit import Schedule
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
@@ -64,7 +65,7 @@ def decode_step(
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Positions start .. start + len(token_ids) of one row's prompt.
+    """Positions start .. start + len(token_ids) of one row's prompt. All on the CPU.
 
     patches: of the audio positions in the chunk.  last: the prompt ends here, its hidden state is wanted.
     """
@@ -76,38 +77,42 @@ class Chunk:
     patches: torch.Tensor
     last: bool
 
+    @property
+    def end(self) -> int:
+        return self.start + len(self.token_ids)
+
 
 def prefill_step(
     model: VoxCPM2, state: StateTable, cache: Cache, attend: PagedAttention, chunks: list[Chunk]
 ) -> Hidden | None:
-    """Run chunks of many rows in one packed call; hidden states of those that end their prompt, in order."""
+    """Run chunks of many rows in one packed call; hidden states of those that end their prompt, in order.
+
+    Everything is laid out on the CPU and sent over, so nothing waits for the device.
+    """
     device = model.device
+    rows = torch.tensor([chunk.row for chunk in chunks])
     lengths = torch.tensor([len(chunk.token_ids) for chunk in chunks])
     ends = lengths.cumsum(0)
-    kv_lens = torch.tensor([chunk.start for chunk in chunks]) + lengths
-    max_kv = int(kv_lens.max())
-    positions = torch.cat([torch.arange(c.start, c.start + len(c.token_ids)) for c in chunks]).to(device)
-    owner = torch.repeat_interleave(torch.tensor([c.row for c in chunks]), lengths).to(device)
+    max_kv = max(chunk.end for chunk in chunks)
+    positions = torch.cat([torch.arange(chunk.start, chunk.end) for chunk in chunks])
+    pages = state.host_table[rows.repeat_interleave(lengths), positions // PAGE_SIZE]
+    is_audio = torch.cat([chunk.is_audio for chunk in chunks])
     batch = PagedBatch(
-        positions=positions,
-        slots=state.block_table[owner, positions // PAGE_SIZE] * PAGE_SIZE + positions % PAGE_SIZE,
-        block_table=state.block_table[torch.tensor([c.row for c in chunks], device=device), : -(-max_kv // PAGE_SIZE)],
-        kv_lens=kv_lens.to(device, torch.int32),
-        cu_q=torch.cat((torch.zeros(1, dtype=torch.int64), ends)).to(device, torch.int32),
+        positions=upload(positions, device),
+        slots=upload(pages * PAGE_SIZE + positions % PAGE_SIZE, device),
+        block_table=upload(state.host_table[rows, : pages_for(max_kv)].contiguous(), device),
+        kv_lens=upload(torch.tensor([chunk.end for chunk in chunks], dtype=torch.int32), device),
+        cu_q=upload(torch.cat((torch.zeros(1, dtype=torch.int64), ends)).int(), device),
         max_q=int(lengths.max()),
         max_kv=max_kv,
     )
-    is_audio = torch.cat([c.is_audio for c in chunks]).to(device)
     embeds = model.embed(
-        torch.cat([c.token_ids for c in chunks]).to(device), is_audio, torch.cat([c.patches for c in chunks]).to(device)
+        upload(torch.cat([chunk.token_ids for chunk in chunks]), device),
+        upload(is_audio.nonzero()[:, 0], device),
+        upload(torch.cat([chunk.patches for chunk in chunks]), device),
     )
-    last = [int(end) - 1 for end, chunk in zip(ends, chunks, strict=True) if chunk.last]
+    last = ends[torch.tensor([chunk.last for chunk in chunks])] - 1
     hidden = model.advance(
-        embeds,
-        is_audio,
-        (cache.base, cache.residual),
-        attend,
-        batch,
-        last=torch.tensor(last, dtype=torch.int64, device=device),
+        embeds, upload(is_audio, device), (cache.base, cache.residual), attend, batch, last=upload(last, device)
     )
-    return hidden if last else None
+    return hidden if len(last) else None

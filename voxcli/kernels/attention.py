@@ -1,8 +1,8 @@
-"""Attention: over pages for the causal LMs, dense for the short local sequences. The plain torch forms.
+"""Attention of the causal LMs over pages: the interface, and its plain torch form.
 
 A KV cache of one layer is [2, pages, page_size, kv_heads, head_dim]; a request's block table lists its pages in
 order, so position p lies in page table[p // page_size] at p % page_size. Free pages may hold anything, NaN too:
-positions beyond a request's length are never part of a sum.
+positions beyond a request's length are never part of a sum. Keys and values are written by `ops.rope_and_write`.
 """
 
 from __future__ import annotations
@@ -36,14 +36,16 @@ class PagedBatch:
 
 
 class PagedAttention(Protocol):
-    """Write new keys and values into their pages, then attend causally."""
+    """Causal attention of new tokens whose keys and values are already in their pages.
+
+    fixed_shapes: its cost does not grow with `max_kv`, so a captured graph may use the largest.
+    """
 
     name: str
+    fixed_shapes: bool
 
-    def __call__(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: torch.Tensor, batch: PagedBatch
-    ) -> torch.Tensor:
-        """q: [N, heads, dim]; k, v: [N, kv_heads, dim]; returns [N, heads, dim]."""
+    def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
+        """q: [N, heads, dim]; returns [N, heads, dim]."""
         ...
 
 
@@ -51,13 +53,10 @@ class TorchPagedAttention:
     """Gathers each request's pages and calls scaled_dot_product_attention: any device, any dtype."""
 
     name = "torch"
+    fixed_shapes = False
 
-    def __call__(
-        self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cache: torch.Tensor, batch: PagedBatch
-    ) -> torch.Tensor:
+    def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.flatten(1, 2).unbind()
-        keys[batch.slots] = k
-        values[batch.slots] = v
         if batch.max_q == 1:
             return self._decode(q, keys, values, cache.shape[2], batch)
         return self._prefill(q, keys, values, cache.shape[2], batch)
@@ -73,7 +72,7 @@ class TorchPagedAttention:
         k = keys[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         v = values[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         rows, heads, dim = q.shape
-        grouped = q.view(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
+        grouped = q.reshape(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
         mask = ~outside[:, None, None, :]
         return F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask).reshape(rows, heads, dim)
 
@@ -96,13 +95,3 @@ class TorchPagedAttention:
                 enable_gqa=True,
             )[0].transpose(0, 1)
         return out
-
-
-def dense_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Every query sees every key. q: [batch, queries, heads, dim]; k, v: [batch, keys, kv_heads, dim]; returns as q."""
-    batch, queries, heads, dim = q.shape
-    groups = heads // k.shape[2]
-    # The query heads of one kv head become more queries of it: no copies of keys and values, one plain product.
-    folded = q.view(batch, queries, k.shape[2], groups, dim).permute(0, 2, 1, 3, 4).reshape(batch, k.shape[2], -1, dim)
-    out = F.scaled_dot_product_attention(folded, k.transpose(1, 2), v.transpose(1, 2))
-    return out.view(batch, -1, queries, groups, dim).transpose(1, 2).reshape(batch, queries, heads, dim)

@@ -15,6 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from voxcli.kernels import ops
 from voxcli.model.config import ModelConfig
 from voxcli.model.transformer import Transformer
 
@@ -117,15 +118,10 @@ class LocDiT(nn.Module):
         condition = net.cond_proj(cond.to(dtype))
         # The tokens before the noisy patch: only the time changes from step to step.
         prefix = torch.cat((guided, guided.new_zeros(2 * rows, 1, mu.shape[-1]), condition.repeat(2, 1, 1)), 1)
-        scale = cfg[:, None, None]
         x = noise
         for token, width in zip(schedule.time_tokens, schedule.widths, strict=True):
             prefix[:, 2] = token
             noisy = net.in_proj(x.to(dtype)).repeat(2, 1, 1)
             hidden = net.decoder.local(torch.cat((prefix, noisy), 1), slice(-self.patch_size, None))
-            with_mu, without = net.out_proj(hidden).float().chunk(2)
-            # CFG-Zero*: the unconditional velocity is first scaled to fit the conditional one.
-            dot = (with_mu * without).sum((1, 2), keepdim=True)
-            without = without * (dot / (without.square().sum((1, 2), keepdim=True) + 1e-8))
-            x = x - width * (without + scale * (with_mu - without))
+            x = ops.guided_step(x, net.out_proj(hidden), cfg, width)
         return x

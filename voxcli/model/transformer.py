@@ -15,8 +15,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from voxcli.kernels.attention import PagedAttention, PagedBatch, dense_attention
-from voxcli.kernels.elementwise import rms_norm, rotate, silu_mul
+from voxcli.kernels import ops
+from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import LMConfig, TransformerConfig
 
 
@@ -27,11 +27,15 @@ class RMSNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return rms_norm(x, self.weight, self.eps)
+        return ops.rms_norm(x, self.weight, self.eps)
+
+    def after_adding(self, x: torch.Tensor, branch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """x + branch, and that normalized."""
+        return ops.add_rms_norm(x, branch, self.weight, self.eps)
 
 
 class Rope(nn.Module):
-    """LongRoPE tables: cos and sin, float32 [positions, 1, head_dim].
+    """LongRoPE tables: cos and sin, float32 [positions, head_dim].
 
     Source: `MiniCPMLongRoPE` of the reference package (Ding et al. 2024, "LongRoPE"): the long factors hold for every
     position as soon as the model's maximum exceeds the original one.
@@ -54,7 +58,7 @@ class Rope(nn.Module):
         factors = torch.tensor(scaling.long_factor if longer > 1 else scaling.short_factor, dtype=torch.float32)
         inverse = 1.0 / (self.lm.rope_theta ** (torch.arange(0, self.head_dim, 2).float() / self.head_dim))
         angles = torch.outer(torch.arange(self.positions, dtype=torch.float32), 1.0 / factors) * inverse
-        angles = torch.cat((angles, angles), -1)[:, None]
+        angles = torch.cat((angles, angles), -1)
         self.cos = (angles.cos() * factor).to(device)
         self.sin = (angles.sin() * factor).to(device)
 
@@ -75,18 +79,29 @@ class Attention(nn.Module):
         self.qkv_proj = QKVLinear(config)
         self.o_proj = nn.Linear(self.heads * self.head_dim, config.hidden_size, bias=False)
 
-    def qkv(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """[..., hidden] to q [..., heads, dim] and k, v [..., kv_heads, dim]."""
-        heads = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
-        return heads.split((self.heads, self.kv_heads, self.kv_heads), -2)
+    def causal(
+        self,
+        x: torch.Tensor,
+        rope: tuple[torch.Tensor, torch.Tensor] | None,
+        attend: PagedAttention,
+        cache: torch.Tensor,
+        batch: PagedBatch,
+    ) -> torch.Tensor:
+        qkv = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
+        q = ops.rope_and_write(qkv, self.heads, rope, batch.positions, batch.slots, cache)
+        return self.o_proj(attend(q, cache, batch).flatten(-2))
 
-    def query(self, x: torch.Tensor) -> torch.Tensor:
-        weight = self.qkv_proj.weight[: self.heads * self.head_dim]
-        return F.linear(x, weight).unflatten(-1, (-1, self.head_dim))
-
-    def key_value(self, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        weight = self.qkv_proj.weight[self.heads * self.head_dim :]
-        return F.linear(x, weight).unflatten(-1, (-1, self.head_dim)).chunk(2, -2)
+    def local(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keep: slice | None) -> torch.Tensor:
+        if keep is None:
+            first = 0
+            qkv = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
+            q, k, v = qkv.split((self.heads, self.kv_heads, self.kv_heads), -2)
+        else:
+            first = keep.indices(x.shape[1])[0]
+            rows = self.heads * self.head_dim
+            q = F.linear(x[:, keep], self.qkv_proj.weight[:rows]).unflatten(-1, (-1, self.head_dim))
+            k, v = F.linear(x, self.qkv_proj.weight[rows:]).unflatten(-1, (-1, self.head_dim)).chunk(2, -2)
+        return self.o_proj(ops.local_attention(q, k, v, cos, sin, first).flatten(-2))
 
 
 class MLP(nn.Module):
@@ -96,10 +111,13 @@ class MLP(nn.Module):
         self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down_proj(silu_mul(self.gate_up_proj(x)))
+        return self.down_proj(ops.silu_mul(self.gate_up_proj(x)))
 
 
 class Layer(nn.Module):
+    """A pre-norm block. Each call takes the residual stream and the branch that is still to be added to it, and
+    returns both again, so that every addition is fused with the normalization that follows it."""
+
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.input_layernorm = RMSNorm(config.hidden_size, config.eps)
@@ -107,33 +125,13 @@ class Layer(nn.Module):
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.eps)
         self.mlp = MLP(config)
 
-    def causal(
-        self,
-        x: torch.Tensor,
-        rope: tuple[torch.Tensor, torch.Tensor] | None,
-        attend: PagedAttention,
-        cache: torch.Tensor,
-        batch: PagedBatch,
-    ) -> torch.Tensor:
-        q, k, v = self.self_attn.qkv(self.input_layernorm(x))
-        if rope is not None:
-            q, k = rotate(q, *rope), rotate(k, *rope)
-        x = x + self.self_attn.o_proj(attend(q, k, v, cache, batch).flatten(-2))
-        return x + self.mlp(self.post_attention_layernorm(x))
+    def start(self, x: torch.Tensor, branch: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
+        """The residual stream, and its normalization for attention."""
+        return (x, self.input_layernorm(x)) if branch is None else self.input_layernorm.after_adding(x, branch)
 
-    def local(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keep: slice | None) -> torch.Tensor:
-        """`keep`: the tokens whose outputs are wanted. The others only serve as keys and values."""
-        normed = self.input_layernorm(x)
-        if keep is None:
-            q, k, v = self.self_attn.qkv(normed)
-            q = rotate(q, cos, sin)
-        else:
-            k, v = self.self_attn.key_value(normed)
-            q = rotate(self.self_attn.query(normed[:, keep]), cos[keep], sin[keep])
-            x = x[:, keep]
-        attended = dense_attention(q, rotate(k, cos, sin), v)
-        x = x + self.self_attn.o_proj(attended.flatten(-2))
-        return x + self.mlp(self.post_attention_layernorm(x))
+    def end(self, x: torch.Tensor, attended: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        x, normed = self.post_attention_layernorm.after_adding(x, attended)
+        return x, self.mlp(normed)
 
 
 class Transformer(nn.Module):
@@ -150,15 +148,23 @@ class Transformer(nn.Module):
 
     def causal(self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         """x: [N, hidden], new tokens of many requests packed; caches: [layers, 2, pages, page_size, kv_heads, dim]."""
-        rope = (self.rope.cos[batch.positions], self.rope.sin[batch.positions]) if self.rope else None
+        rope = (self.rope.cos, self.rope.sin) if self.rope else None
+        branch: torch.Tensor | None = None
         for layer, cache in zip(self.layers, caches, strict=True):
-            x = layer.causal(x, rope, attend, cache, batch)
-        return self.norm(x)
+            x, normed = layer.start(x, branch)
+            x, branch = layer.end(x, layer.self_attn.causal(normed, rope, attend, cache, batch))
+        assert branch is not None, "a transformer has layers"
+        return self.norm.after_adding(x, branch)[1]
 
     def local(self, x: torch.Tensor, keep: slice) -> torch.Tensor:
-        """x: [batch, tokens, hidden]; returns the kept tokens: in the last layer the others need no output."""
+        """x: [batch, tokens, hidden]; returns the kept tokens: in the last layer others are just keys and values."""
         assert self.rope is not None, "local transformers have rotary positions"
-        cos, sin = self.rope.cos[: x.shape[1]], self.rope.sin[: x.shape[1]]
+        cos, sin = self.rope.cos, self.rope.sin
+        branch: torch.Tensor | None = None
         for layer in self.layers[:-1]:
-            x = layer.local(x, cos, sin, None)
-        return self.norm(self.layers[-1].local(x, cos, sin, keep))
+            x, normed = layer.start(x, branch)
+            x, branch = layer.end(x, layer.self_attn.local(normed, cos, sin, None))
+        last = self.layers[-1]
+        x, normed = last.start(x, branch)
+        x, branch = last.end(x[:, keep], last.self_attn.local(normed, cos, sin, keep))
+        return self.norm.after_adding(x, branch)[1]

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from voxcli.kernels.elementwise import snake
+from voxcli.kernels import ops
 from voxcli.model.config import AudioVAEConfig
 
 State = dict[int, torch.Tensor]  # id of a convolution -> the end of its last input
@@ -27,7 +27,7 @@ class Snake(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         alpha = self.alpha[0]
-        return snake(x, alpha, (alpha + 1e-9).reciprocal())
+        return ops.snake(x, alpha, (alpha + 1e-9).reciprocal())
 
 
 class CausalConv(nn.Conv1d):

@@ -104,11 +104,11 @@ class VoxCPM2(nn.Module):
         """[n, patch_size, feat_dim] to the LM's embeddings [n, hidden]."""
         return self.enc_to_lm_proj(self.feat_encoder(patches.to(self.dtype)))
 
-    def embed(self, token_ids: torch.Tensor, is_audio: torch.Tensor, patches: torch.Tensor) -> torch.Tensor:
-        """Packed positions [N] to embeddings [N, hidden]; `patches` fill the audio positions in order."""
+    def embed(self, token_ids: torch.Tensor, audio_at: torch.Tensor, patches: torch.Tensor) -> torch.Tensor:
+        """Packed positions [N] to embeddings [N, hidden]; patches[i] is at position audio_at[i] (int64)."""
         embeds = self.base_lm.embed_tokens(token_ids)
         if len(patches):
-            embeds[is_audio] = self.encode_patches(patches)
+            embeds[audio_at] = self.encode_patches(patches)
         return embeds
 
     def advance(

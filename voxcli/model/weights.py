@@ -16,38 +16,18 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from voxcli.errors import CheckpointError, DeviceError
-from voxcli.model.config import ModelConfig, read_config
+from voxcli.model.config import ModelConfig
+from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
 from voxcli.model.lora import read_lora
 from voxcli.model.tokenizer import Tokenizer
 from voxcli.model.transformer import QKVLinear, Rope
 from voxcli.model.vae import CausalConv, CausalTransposedConv
 from voxcli.model.voxcpm2 import VoxCPM2
 
-MODEL_FILES = ("model.safetensors", "pytorch_model.bin")
-VAE_FILES = ("audiovae.safetensors", "audiovae.pth")
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 # In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
 UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
-
-
-def check_folder(folder: Path) -> ModelConfig:
-    """Cheap look at a checkpoint folder: config, tokenizer and weight files are there, the architecture is right."""
-    config = read_config(folder)
-    if not (folder / "tokenizer.json").is_file():
-        raise CheckpointError(f"{folder}: tokenizer.json is missing")
-    _pick(folder, MODEL_FILES)
-    _pick(folder, VAE_FILES)
-    return config
-
-
-def _pick(folder: Path, names: tuple[str, ...]) -> Path:
-    for name in names:
-        if (folder / name).is_file():
-            return folder / name
-    if list(folder.glob("model-*-of-*.safetensors")):
-        raise CheckpointError(f"{folder}: the weights are split into shards; VoxCPM2 comes as one {names[0]}")
-    raise CheckpointError(f"{folder}: {names[0]} (or {names[1]}) is missing")
 
 
 def resolve_device(name: str) -> torch.device:
@@ -96,8 +76,8 @@ def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto", lora:
         model = VoxCPM2(config)
     vae_names = {f"audio_vae.{name}" for name in model.audio_vae.state_dict()}
     parts = {
-        "": (_pick(folder, MODEL_FILES), {k: v for k, v in model.state_dict().items() if k not in vae_names}),
-        "audio_vae.": (_pick(folder, VAE_FILES), dict(model.audio_vae.state_dict())),
+        "": (pick_file(folder, MODEL_FILES), {k: v for k, v in model.state_dict().items() if k not in vae_names}),
+        "audio_vae.": (pick_file(folder, VAE_FILES), dict(model.audio_vae.state_dict())),
     }
     state: dict[str, torch.Tensor] = {}
     with ExitStack() as stack:

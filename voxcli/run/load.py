@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.run.models import choose_model
+from voxcli.run.models import Choice, choose_model
 
 if TYPE_CHECKING:
     from voxcli.engine.engine import Engine
@@ -38,16 +38,22 @@ class Loaded:
     name: str  # of the model, with device and dtype, for people
     folder: Path  # of its checkpoint
 
+    def encoder(self) -> str:
+        """The identity of its voice encoder; reads the encoder's weights."""
+        from voxcli.model.weights import encoder_identity
 
-def load_engine(options: ModelOptions, say: Callable[[str], None]) -> Loaded:
-    """Choose, load and set up; takes seconds. Raises ModelError."""
+        return encoder_identity(self.folder)
+
+
+def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None) -> Loaded:
+    """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError."""
     from voxcli.engine.engine import Engine, EngineConfig
     from voxcli.model.weights import load_model
 
-    choice = choose_model(options.model, say)
+    choice = choice or choose_model(options.model, say)
     model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
     said = {name: getattr(options, name) for name in ENGINE_OPTIONS}
-    engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}))
+    engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}), say)
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
     name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
     return Loaded(engine, name, choice.folder)

@@ -76,7 +76,7 @@ def cached_folder(hub_id: str) -> Path | None:
 
 def require(folder: Path) -> None:
     """Raises CheckpointError, naming what is missing or wrong, unless the folder holds a VoxCPM2 checkpoint."""
-    from voxcli.model.weights import check_folder
+    from voxcli.model.folder import check_folder
 
     check_folder(folder)
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from voxcli.kernels.elementwise import rms_norm, rotate, silu_mul, snake
+from voxcli.kernels.torch_ops import rms_norm, rotate, silu_mul, snake
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -29,7 +29,7 @@ def test_silu_mul() -> None:
 
 def test_rotate_turns_pairs_half_a_head_apart() -> None:
     angle = torch.tensor([0.3, 1.1])
-    cos, sin = (torch.cat((f(angle), f(angle)))[None, None] for f in (torch.cos, torch.sin))
+    cos, sin = (torch.cat((f(angle), f(angle)))[None] for f in (torch.cos, torch.sin))
     x = torch.tensor([[[1.0, 2.0, 3.0, 4.0]]])
     out = rotate(x, cos, sin)[0, 0]
     for i in range(2):

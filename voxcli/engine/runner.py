@@ -1,0 +1,89 @@
+"""The runner: the engine's hands on the device. It owns the cache, the state table and the ways to run a step.
+
+eager    any device, exactly the rows there are (or padded to a bucket)
+graphs   CUDA: a whole step is one captured graph
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from voxcli.engine.graphs import StepGraphs, bucket_for, pad
+from voxcli.engine.pages import PAGE_SIZE, Cache
+from voxcli.engine.state import StateTable
+from voxcli.engine.step import Chunk, decode_step, prefill_step
+from voxcli.engine.transfer import upload
+from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
+from voxcli.model.locdit import Schedule
+from voxcli.model.voxcpm2 import Hidden, VoxCPM2
+
+
+def choose_attention(device: torch.device, dtype: torch.dtype, say: Callable[[str], None]) -> PagedAttention:
+    """vLLM's kernels on CUDA where they are to be had, plain torch elsewhere."""
+    if device.type != "cuda" or dtype == torch.float32:  # FlashAttention computes in 16 bit
+        return TorchPagedAttention()
+    from voxcli.kernels.vllm_attention import VllmPagedAttention
+
+    try:
+        return VllmPagedAttention.load()
+    except ImportError as error:
+        say(f"vLLM's attention is not to be had, using torch's ({error}); `pip install \"voxcpm2[vllm]\"` brings it")
+        return TorchPagedAttention()
+
+
+class Runner:
+    def __init__(
+        self, model: VoxCPM2, rows: int, pages: int, *, padded: bool, graphs: bool, say: Callable[[str], None]
+    ):
+        """rows: most requests at once; pages: of the cache, beside the padding page."""
+        self.model, self.padded = model, padded
+        self.attend = choose_attention(model.device, model.dtype, say)
+        self.state = StateTable(model, rows)
+        self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
+        self.largest = rows
+        self._schedules: dict[int, Schedule] = {}
+        # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
+        self.graphs = (
+            StepGraphs(self._widest_step, rows, model.device, say) if graphs and self.attend.fixed_shapes else None
+        )
+
+    def prefill(self, chunks: list[Chunk]) -> Hidden | None:
+        """See `prefill_step`."""
+        return prefill_step(self.model, self.state, self.cache, self.attend, chunks)
+
+    def decode(self, rows: list[int], solver_steps: int, max_kv: int) -> torch.Tensor:
+        """Queue one step of `rows`; flags, uint8[len(rows)] on the device.
+
+        max_kv: at least the longest of them, the new patch included.
+        """
+        self.state.sync()
+        if self.graphs is not None:
+            return self.graphs(rows, solver_steps)
+        bucket = bucket_for(len(rows), self.largest) if self.padded else len(rows)
+        on_device = upload(pad(rows, bucket), self.model.device)
+        return self._step(on_device, solver_steps, max_kv)[: len(rows)]
+
+    def latents(self, pages: list[int], first: int, end: int) -> torch.Tensor:
+        """Patches at positions first .. end - 1 of the request that owns `pages`, float32[n, patch_size, feat_dim]."""
+        span = torch.arange(first, end)
+        slots = torch.tensor(pages)[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE
+        return self.cache.latents[upload(slots, self.model.device)]
+
+    def shrink(self, largest: int) -> None:
+        """Go on with at most `largest` requests at once, and give back the memory that more would need."""
+        self.largest = largest
+        if self.graphs is not None:
+            self.graphs.forget()
+            self.graphs.largest = largest
+        if self.model.device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _widest_step(self, rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
+        return self._step(rows, solver_steps, self.state.block_table.shape[1] * PAGE_SIZE)
+
+    def _step(self, rows: torch.Tensor, solver_steps: int, max_kv: int) -> torch.Tensor:
+        if solver_steps not in self._schedules:
+            self._schedules[solver_steps] = self.model.feat_decoder.schedule(solver_steps)
+        return decode_step(self.model, self.state, self.cache, self.attend, rows, self._schedules[solver_steps], max_kv)

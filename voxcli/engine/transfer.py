@@ -1,0 +1,34 @@
+"""Small tensors between the CPU and the device, without either waiting for the other."""
+
+from __future__ import annotations
+
+import torch
+
+
+def upload(value: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A copy of a CPU tensor on the device, queued behind what already runs there.
+
+    Through pinned memory: torch keeps such a block from being used again before its copy has run.
+    """
+    if device.type != "cuda":
+        return value.to(device)
+    return value.pin_memory().to(device, non_blocking=True)
+
+
+class Download:
+    """A copy of a device tensor on its way to the CPU, queued behind what makes it."""
+
+    def __init__(self, value: torch.Tensor):
+        self._event: torch.cuda.Event | None = None
+        if value.is_cuda:
+            self._value = torch.empty(value.shape, dtype=value.dtype, pin_memory=True)
+            self._value.copy_(value, non_blocking=True)
+            self._event = torch.cuda.Event()
+            self._event.record()
+        else:
+            self._value = value.cpu()
+
+    def wait(self) -> torch.Tensor:
+        if self._event is not None:
+            self._event.synchronize()
+        return self._value

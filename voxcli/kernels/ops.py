@@ -1,0 +1,111 @@
+"""The operations between the matrix products: fused Triton kernels on CUDA, plain torch elsewhere.
+
+Each function has a twin of the same name in `torch_ops` (always) and in `triton_ops` (where it pays); tests compare
+the two. `use_triton(False)` turns the kernels off, for comparisons and as a way out.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+
+import torch
+
+from voxcli.kernels import torch_ops
+
+_enabled = importlib.util.find_spec("triton") is not None
+
+
+def use_triton(wanted: bool) -> None:
+    global _enabled
+    _enabled = wanted and importlib.util.find_spec("triton") is not None
+
+
+def _fused(x: torch.Tensor) -> bool:
+    return x.is_cuda and _enabled
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    """RMS normalization of the last axis in float32, scaled by `weight` in the dtype of `x`."""
+    if _fused(x):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.rms_norm(x, weight, eps)
+    return torch_ops.rms_norm(x, weight, eps)
+
+
+def add_rms_norm(
+    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The residual stream x + branch, and its RMS normalization."""
+    if _fused(x):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.add_rms_norm(x, branch, weight, eps)
+    return torch_ops.add_rms_norm(x, branch, weight, eps)
+
+
+def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
+    """SiLU(gate) * up for the two halves of the last axis."""
+    if _fused(gate_up):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.silu_mul(gate_up)
+    return torch_ops.silu_mul(gate_up)
+
+
+def rope_and_write(
+    qkv: torch.Tensor,
+    heads: int,
+    rope: tuple[torch.Tensor, torch.Tensor] | None,
+    positions: torch.Tensor,
+    slots: torch.Tensor,
+    cache: torch.Tensor,
+) -> torch.Tensor:
+    """Rotate queries and keys, write keys and values into their pages, return the queries [N, heads, dim].
+
+    qkv:       [N, heads + 2 * kv_heads, dim].
+    rope:      tables cos and sin, float32[positions, dim]; None where the model has no positions.
+    positions: int64[N]; slots: int64[N], page * page_size + offset.
+    cache:     [2, pages, page_size, kv_heads, dim], changed in place.
+    """
+    if _fused(qkv):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.rope_and_write(qkv, heads, rope, positions, slots, cache)
+    return torch_ops.rope_and_write(qkv, heads, rope, positions, slots, cache)
+
+
+def local_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+) -> torch.Tensor:
+    """Attention among the few tokens of a patch, every query seeing every key, with rotary positions.
+
+    q: [batch, queries, heads, dim], at positions first ..; k, v: [batch, keys, kv_heads, dim], at positions 0 ..;
+    cos, sin: float32[positions, dim]. Returns [batch, queries, heads, dim].
+    """
+    if _fused(q) and q.shape[-1] >= 32:
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.local_attention(q, k, v, cos, sin, first)
+    return torch_ops.local_attention(q, k, v, cos, sin, first)
+
+
+def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
+    """One Euler step along the guided velocity, with CFG-Zero*'s scale: the unconditional velocity is first scaled to
+    fit the conditional one (Fan et al. 2025).
+
+    x: float32[batch, patch_size, feat_dim]; velocity: [2 * batch, ...], conditional then not; cfg: float32[batch].
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.guided_step(x, velocity, cfg, width)
+    return torch_ops.guided_step(x, velocity, cfg, width)
+
+
+def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
+    """x + sin(alpha x)^2 / alpha, with 1 / alpha given. x: [batch, channels, samples]; alpha: [channels, 1].
+
+    Source: Ziyin et al. 2020, "Neural Networks Fail to Learn Periodic Functions and How to Fix It".
+    """
+    return torch_ops.snake(x, alpha, inverse)

@@ -1,0 +1,75 @@
+"""The operations between the matrix products, in plain torch: any device, any dtype. See `ops` for what each is for."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    if x.dtype == torch.float32:
+        return F.rms_norm(x, weight.shape, weight, eps)
+    wide = x.float()
+    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
+
+
+def add_rms_norm(
+    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    x = x + branch
+    return x, rms_norm(x, weight, eps)
+
+
+def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
+    gate, up = gate_up.chunk(2, -1)
+    return F.silu(gate) * up
+
+
+def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+    """Rotary embedding, half-split form, in float32. x: [..., positions, heads, dim]; cos, sin: [positions, dim]."""
+    wide = x.float()
+    first, second = wide.chunk(2, -1)
+    return (wide * cos[:, None] + torch.cat((-second, first), -1) * sin[:, None]).to(x.dtype)
+
+
+def rope_and_write(
+    qkv: torch.Tensor,
+    heads: int,
+    rope: tuple[torch.Tensor, torch.Tensor] | None,
+    positions: torch.Tensor,
+    slots: torch.Tensor,
+    cache: torch.Tensor,
+) -> torch.Tensor:
+    kv_heads = (qkv.shape[1] - heads) // 2
+    q, k, v = qkv.split((heads, kv_heads, kv_heads), 1)
+    if rope is not None:
+        cos, sin = (table[positions] for table in rope)
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+    keys, values = cache.flatten(1, 2).unbind()
+    keys[slots] = k
+    values[slots] = v
+    return q
+
+
+def local_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+) -> torch.Tensor:
+    batch, queries, heads, dim = q.shape
+    groups = heads // k.shape[2]
+    q = rotate(q, cos[first : first + queries], sin[first : first + queries])
+    k = rotate(k, cos[: k.shape[1]], sin[: k.shape[1]])
+    # The query heads of one kv head become more queries of it: no copies of keys and values, one plain product.
+    folded = q.view(batch, queries, k.shape[2], groups, dim).permute(0, 2, 1, 3, 4).reshape(batch, k.shape[2], -1, dim)
+    out = F.scaled_dot_product_attention(folded, k.transpose(1, 2), v.transpose(1, 2))
+    return out.view(batch, -1, queries, groups, dim).transpose(1, 2).reshape(batch, queries, heads, dim)
+
+
+def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
+    guided, free = velocity.float().chunk(2)
+    dot = (guided * free).sum((1, 2), keepdim=True)
+    free = free * (dot / (free.square().sum((1, 2), keepdim=True) + 1e-8))
+    return x - width * (free + cfg[:, None, None] * (guided - free))
+
+
+def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
+    return torch.addcmul(x, torch.sin(alpha * x).square_(), inverse)

@@ -1,0 +1,272 @@
+"""Fused CUDA kernels in Triton; `ops` says what each computes, `torch_ops` is the same in plain torch.
+
+All of them are bound by memory or by launches: what counts is that each tensor is read and written once.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rms_norm_kernel(
+    x_ptr, branch_ptr, weight_ptr, sum_ptr, out_ptr, width, eps, ADD: tl.constexpr, BLOCK: tl.constexpr
+):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.arange(0, BLOCK)
+    inside = column < width
+    at = row * width + column
+    x = tl.load(x_ptr + at, mask=inside, other=0.0)
+    if ADD:
+        x = (x.to(tl.float32) + tl.load(branch_ptr + at, mask=inside, other=0.0).to(tl.float32)).to(x.dtype)
+        tl.store(sum_ptr + at, x, mask=inside)
+    wide = x.to(tl.float32)
+    scale = 1.0 / tl.sqrt(tl.sum(wide * wide, 0) / width + eps)
+    weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
+    # rounded before the weight, as the reference does
+    tl.store(out_ptr + at, ((wide * scale).to(x.dtype).to(tl.float32) * weight).to(x.dtype), mask=inside)
+
+
+def _warps(block: int) -> int:
+    return max(1, min(16, block // 256))
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    width = x.shape[-1]
+    block = triton.next_power_of_2(width)
+    _rms_norm_kernel[(x.numel() // width,)](
+        x, x, weight, out, out, width, eps, ADD=False, BLOCK=block, num_warps=_warps(block)
+    )
+    return out
+
+
+def add_rms_norm(
+    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    x, branch = x.contiguous(), branch.contiguous()
+    total, out = torch.empty_like(x), torch.empty_like(x)
+    width = x.shape[-1]
+    block = triton.next_power_of_2(width)
+    _rms_norm_kernel[(x.numel() // width,)](
+        x, branch, weight, total, out, width, eps, ADD=True, BLOCK=block, num_warps=_warps(block)
+    )
+    return total, out
+
+
+@triton.jit
+def _silu_mul_kernel(gate_up_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = column < width
+    gate = tl.load(gate_up_ptr + row * 2 * width + column, mask=inside, other=0.0)
+    up = tl.load(gate_up_ptr + row * 2 * width + width + column, mask=inside, other=0.0)
+    wide = gate.to(tl.float32)
+    activated = (wide / (1.0 + tl.exp(-wide))).to(gate.dtype).to(tl.float32)
+    tl.store(out_ptr + row * width + column, (activated * up.to(tl.float32)).to(gate.dtype), mask=inside)
+
+
+def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
+    gate_up = gate_up.contiguous()
+    width = gate_up.shape[-1] // 2
+    out = gate_up.new_empty(*gate_up.shape[:-1], width)
+    block = min(1024, triton.next_power_of_2(width))
+    _silu_mul_kernel[(out.numel() // width, triton.cdiv(width, block))](gate_up, out, width, BLOCK=block, num_warps=4)
+    return out
+
+
+@triton.jit
+def _rope_and_write_kernel(
+    qkv_ptr,
+    q_ptr,
+    cos_ptr,
+    sin_ptr,
+    position_ptr,
+    slot_ptr,
+    cache_ptr,
+    values_offset,
+    ROPE: tl.constexpr,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    ROWS: tl.constexpr,
+    HALF: tl.constexpr,
+):
+    token = tl.program_id(0).to(tl.int64)
+    head = tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, HALF)[None, :]
+    total: tl.constexpr = HEADS + 2 * KV_HEADS
+    base = (token * total + head) * (2 * HALF) + column
+    inside = head < total
+    first = tl.load(qkv_ptr + base, mask=inside, other=0.0)
+    second = tl.load(qkv_ptr + base + HALF, mask=inside, other=0.0)
+    if ROPE:
+        position = tl.load(position_ptr + token)
+        table = position * (2 * HALF) + column
+        turns = head < HEADS + KV_HEADS
+        low, high = first.to(tl.float32), second.to(tl.float32)
+        rotated_low = low * tl.load(cos_ptr + table) - high * tl.load(sin_ptr + table)
+        rotated_high = high * tl.load(cos_ptr + table + HALF) + low * tl.load(sin_ptr + table + HALF)
+        first = tl.where(turns, rotated_low, low).to(first.dtype)
+        second = tl.where(turns, rotated_high, high).to(second.dtype)
+    to_q = (token * HEADS + head) * (2 * HALF) + column
+    tl.store(q_ptr + to_q, first, mask=head < HEADS)
+    tl.store(q_ptr + to_q + HALF, second, mask=head < HEADS)
+    slot = tl.load(slot_ptr + token)
+    kv = head - HEADS
+    is_value = kv >= KV_HEADS
+    to_cache = (
+        tl.where(is_value, values_offset, 0)
+        + (slot * KV_HEADS + tl.where(is_value, kv - KV_HEADS, kv)) * (2 * HALF)
+        + column
+    )
+    written = (head >= HEADS) & inside
+    tl.store(cache_ptr + to_cache, first, mask=written)
+    tl.store(cache_ptr + to_cache + HALF, second, mask=written)
+
+
+def rope_and_write(
+    qkv: torch.Tensor,
+    heads: int,
+    rope: tuple[torch.Tensor, torch.Tensor] | None,
+    positions: torch.Tensor,
+    slots: torch.Tensor,
+    cache: torch.Tensor,
+) -> torch.Tensor:
+    tokens, total, dim = qkv.shape
+    qkv = qkv.contiguous()
+    q = qkv.new_empty(tokens, heads, dim)
+    cos, sin = rope if rope is not None else (qkv, qkv)
+    _rope_and_write_kernel[(tokens,)](
+        qkv,
+        q,
+        cos,
+        sin,
+        positions,
+        slots,
+        cache,
+        cache.stride(0),
+        ROPE=rope is not None,
+        HEADS=heads,
+        KV_HEADS=(total - heads) // 2,
+        ROWS=triton.next_power_of_2(total),
+        HALF=dim // 2,
+        num_warps=4,
+    )
+    return q
+
+
+@triton.jit
+def _local_attention_kernel(
+    q_ptr,
+    k_ptr,
+    v_ptr,
+    cos_ptr,
+    sin_ptr,
+    out_ptr,
+    q_batch,
+    q_token,
+    kv_batch,
+    kv_token,
+    queries,
+    keys,
+    first,
+    scale,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    ROWS: tl.constexpr,
+    HALF: tl.constexpr,
+):
+    """One program: one sequence and one kv head with its query heads. ROWS covers queries and keys."""
+    batch, kv = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    row = tl.arange(0, ROWS)[:, None]
+    column = tl.arange(0, HALF)[None, :]
+    is_key = row < keys
+    at = batch * kv_batch + row * kv_token + kv * (2 * HALF) + column
+    k1 = tl.load(k_ptr + at, mask=is_key, other=0.0)
+    k2 = tl.load(k_ptr + at + HALF, mask=is_key, other=0.0)
+    v1 = tl.load(v_ptr + at, mask=is_key, other=0.0)
+    v2 = tl.load(v_ptr + at + HALF, mask=is_key, other=0.0)
+    table = row * (2 * HALF) + column
+    cos1, sin1 = tl.load(cos_ptr + table, mask=is_key, other=0.0), tl.load(sin_ptr + table, mask=is_key, other=0.0)
+    cos2 = tl.load(cos_ptr + table + HALF, mask=is_key, other=0.0)
+    sin2 = tl.load(sin_ptr + table + HALF, mask=is_key, other=0.0)
+    low, high = k1.to(tl.float32), k2.to(tl.float32)
+    k1, k2 = (low * cos1 - high * sin1).to(k1.dtype), (high * cos2 + low * sin2).to(k2.dtype)
+    is_query = row < queries
+    table = table + first * (2 * HALF)
+    cos1, sin1 = tl.load(cos_ptr + table, mask=is_query, other=0.0), tl.load(sin_ptr + table, mask=is_query, other=0.0)
+    cos2 = tl.load(cos_ptr + table + HALF, mask=is_query, other=0.0)
+    sin2 = tl.load(sin_ptr + table + HALF, mask=is_query, other=0.0)
+    visible = (tl.arange(0, ROWS) < keys)[None, :]
+    for group in range(HEADS // KV_HEADS):
+        head = kv * (HEADS // KV_HEADS) + group
+        at = batch * q_batch + row * q_token + head * (2 * HALF) + column
+        q1 = tl.load(q_ptr + at, mask=is_query, other=0.0)
+        q2 = tl.load(q_ptr + at + HALF, mask=is_query, other=0.0)
+        low, high = q1.to(tl.float32), q2.to(tl.float32)
+        q1, q2 = (low * cos1 - high * sin1).to(q1.dtype), (high * cos2 + low * sin2).to(q2.dtype)
+        scores = tl.dot(q1, tl.trans(k1), input_precision="ieee") + tl.dot(q2, tl.trans(k2), input_precision="ieee")
+        scores = tl.where(visible, scores * scale, float("-inf"))
+        weights = tl.exp(scores - tl.max(scores, 1)[:, None])
+        weights = weights / tl.sum(weights, 1)[:, None]
+        weights = weights.to(v1.dtype)
+        to = ((batch * queries + row) * HEADS + head) * (2 * HALF) + column
+        tl.store(out_ptr + to, tl.dot(weights, v1, input_precision="ieee").to(v1.dtype), mask=is_query)
+        tl.store(out_ptr + to + HALF, tl.dot(weights, v2, input_precision="ieee").to(v1.dtype), mask=is_query)
+
+
+def local_attention(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+) -> torch.Tensor:
+    batch, queries, heads, dim = q.shape
+    keys, kv_heads = k.shape[1:3]
+    assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
+    out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
+    _local_attention_kernel[(batch, kv_heads)](
+        q,
+        k,
+        v,
+        cos,
+        sin,
+        out,
+        q.stride(0),
+        q.stride(1),
+        k.stride(0),
+        k.stride(1),
+        queries,
+        keys,
+        first,
+        dim**-0.5,
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        ROWS=max(16, triton.next_power_of_2(max(queries, keys))),
+        HALF=dim // 2,
+        num_warps=2,
+    )
+    return out
+
+
+@triton.jit
+def _guided_step_kernel(x_ptr, velocity_ptr, cfg_ptr, out_ptr, batch, numbers, width, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    column = tl.arange(0, BLOCK)
+    inside = column < numbers
+    guided = tl.load(velocity_ptr + row * numbers + column, mask=inside, other=0.0).to(tl.float32)
+    free = tl.load(velocity_ptr + (batch + row) * numbers + column, mask=inside, other=0.0).to(tl.float32)
+    free = free * (tl.sum(guided * free, 0) / (tl.sum(free * free, 0) + 1e-8))
+    x = tl.load(x_ptr + row * numbers + column, mask=inside, other=0.0)
+    x = x - width * (free + tl.load(cfg_ptr + row) * (guided - free))
+    tl.store(out_ptr + row * numbers + column, x, mask=inside)
+
+
+def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
+    x, velocity = x.contiguous(), velocity.contiguous()
+    out = torch.empty_like(x)
+    numbers = x[0].numel()
+    _guided_step_kernel[(len(x),)](
+        x, velocity, cfg, out, len(x), numbers, width, BLOCK=triton.next_power_of_2(numbers), num_warps=1
+    )
+    return out

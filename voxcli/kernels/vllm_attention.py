@@ -1,0 +1,51 @@
+"""vLLM's FlashAttention with block tables: one call for prefill and decode, fixed shapes inside CUDA graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from voxcli.kernels.attention import PagedBatch
+
+VERSIONS = (3, 2)  # FlashAttention 3 needs Hopper; 2 runs from Ampere on
+
+
+class VllmPagedAttention:
+    name = "vllm"
+    fixed_shapes = True
+
+    def __init__(self, kernel: Any, version: int):
+        self._kernel, self.version = kernel, version
+
+    @classmethod
+    def load(cls) -> VllmPagedAttention:
+        """Raises ImportError with the reason where vLLM is missing or has no kernel for this card or this torch."""
+        try:
+            from vllm.vllm_flash_attn import (
+                fa_version_unsupported_reason,
+                flash_attn_varlen_func,
+                is_fa_version_supported,
+            )
+        except Exception as error:  # a vLLM built for another torch fails in ways of its own
+            raise ImportError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+        for version in VERSIONS:
+            if is_fa_version_supported(version):
+                return cls(flash_attn_varlen_func, version)
+        raise ImportError("; ".join(str(fa_version_unsupported_reason(version)) for version in VERSIONS))
+
+    def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
+        keys, values = cache.unbind()
+        out: torch.Tensor = self._kernel(
+            q=q,
+            k=keys,
+            v=values,
+            max_seqlen_q=batch.max_q,
+            cu_seqlens_q=batch.cu_q,
+            max_seqlen_k=batch.max_kv,
+            seqused_k=batch.kv_lens,
+            causal=True,
+            block_table=batch.block_table,
+            fa_version=self.version,
+        )
+        return out
