@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms
 
-__all__ = ["join"]
+__all__ = ["FADE_S", "fade", "join"]
 
 Samples = NDArray[np.float32]
 
@@ -50,9 +50,13 @@ def _gains(clips: Sequence[Samples], rate: int) -> list[float]:
     return gains
 
 
+def fade(size: int) -> Samples:
+    """Half a cosine from 0 towards 1, float32[size]: sound that starts along it has no step and no corner."""
+    return (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / max(1, size))).astype(np.float32)
+
+
 def _fade_edges(clip: Samples, rate: int) -> None:
-    """Fade in and out, in place, along half a cosine: no step and no corner at either end."""
+    """Fade in and out, in place."""
     size = min(round(FADE_S * rate), len(clip) // 2)
-    fade = (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / max(1, size))).astype(np.float32)
-    clip[:size] *= fade
-    clip[len(clip) - size :] *= fade[::-1]
+    clip[:size] *= fade(size)
+    clip[len(clip) - size :] *= fade(size)[::-1]

@@ -9,9 +9,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast, get_args
 
 from voxcli.audio.write import write_atomic
+from voxcli.errors import InputError
 from voxcli.run.cues import Cue
 from voxcli.run.plan import expected_seconds
 from voxcli.text.split import split
@@ -29,6 +30,13 @@ _CLOSING = (
 _WORD = re.compile(rf"\s*(?:{_WIDE}|(?:(?!{_WIDE})\S)+){_CLOSING}*")
 _TAG = re.compile(r"<(?=[A-Za-z/!])|\{(?=\\)|--(?=>)")
 _WORD_JOINER = "\u2060"
+
+
+def subtitles_named(name: str | None) -> Subtitles | None:
+    """Raises InputError for a kind there is not."""
+    if name is None or name in get_args(Subtitles):
+        return cast("Subtitles | None", name)
+    raise InputError(f"subtitles are srt or vtt, not {name!r}")
 
 
 def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles) -> None:
@@ -83,8 +91,8 @@ def _screens(text: str) -> Iterator[str]:
     """The text by sentences and clauses, each part of at most LINES lines."""
     if not text:
         return
-    narrow = max(1, COLUMNS * LINES * len(text) // _width(text))  # as many characters as fit, wide ones among them
-    for part in split(text, narrow):
+    fitting = COLUMNS * LINES * len(text) // max(1, _width(text))  # characters, wide ones among them
+    for part in split(text, max(1, fitting)):
         lines = wrap(part.text)
         for first in range(0, len(lines), LINES):
             yield "\n".join(lines[first : first + LINES])
