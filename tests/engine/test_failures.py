@@ -56,14 +56,14 @@ def test_an_exception_of_one_row_ends_that_row(
 
 def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(tiny_model)
-    real = engine._decoder.decode
+    real = engine.audio_decoder.decode
 
     def fails_at_eleven_patches(latents: list[torch.Tensor]) -> list[torch.Tensor]:
         if any(len(item) == 11 for item in latents):
             raise MemoryError("no room")
         return real(latents)
 
-    monkeypatch.setattr(engine._decoder, "decode", fails_at_eleven_patches)
+    monkeypatch.setattr(engine.audio_decoder, "decode", fails_at_eleven_patches)
     requests = [request(tiny_model, f"{n}", "hello", seed=n, min_len=n - 1, max_len=n) for n in (8, 11, 14)]
     clips = run(engine, requests)
     assert clips["11"].error == "audio decode failed: MemoryError: no room"

@@ -113,7 +113,7 @@ class Engine:
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
-        self._decoder = AudioDecoder(model, config.decode_clips)
+        self.audio_decoder = AudioDecoder(model, config.decode_clips)
         self._pending: deque[_Flags] = deque()
         self._queued = 0  # how many of them the last step has added
         self._finished: list[_Finished] = []
@@ -360,7 +360,7 @@ class Engine:
                 else f.latents[:0].cpu()
                 for f in group
             ]
-            audio = self._decoder.decode([torch.cat(pair) for pair in zip(lead, latents, strict=True)])
+            audio = self.audio_decoder.decode([torch.cat(pair) for pair in zip(lead, latents, strict=True)])
         except Exception as error:
             if len(group) > 1:
                 for finished in group:

@@ -36,31 +36,36 @@ def decode_step(
 
     max_kv: at least the longest sequence among the rows, the new patch included.
     """
-    position, index = state.position[rows], state.patch_index[rows]
+    index = state.patch_index[rows]
     patch = model.next_patch(
         state.mu[rows], state.cond[rows], state.noise[rows, index % BLOCK], state.cfg[rows], schedule
     )
-    table = state.block_table[rows, : -(-max_kv // PAGE_SIZE)]
+    batch = next_positions(state, rows, max_kv)
+    hidden = model.advance(model.encode_patches(patch), None, (cache.base, cache.residual), attend, batch)
+    cache.latents[batch.slots] = patch
+    state.mu[rows] = hidden.mu
+    state.cond[rows] = patch
+    moved = (rows > 0).to(torch.int64)  # the padding row stays where it is
+    state.position[rows] = batch.positions + moved
+    state.patch_index[rows] = index + moved
+    broken = ~patch.isfinite().all(-1).all(-1)
+    return hidden.stop.to(torch.uint8) * STOP + broken.to(torch.uint8) * BROKEN
+
+
+def next_positions(state: StateTable, rows: torch.Tensor, max_kv: int) -> PagedBatch:
+    """One new token for each of `rows`, at its next position."""
+    position = state.position[rows]
+    table = state.block_table[rows, : pages_for(max_kv)]
     page = table.gather(1, (position // PAGE_SIZE)[:, None])[:, 0]
-    slots = page * PAGE_SIZE + position % PAGE_SIZE
-    batch = PagedBatch(
+    return PagedBatch(
         positions=position,
-        slots=slots,
+        slots=page * PAGE_SIZE + position % PAGE_SIZE,
         block_table=table,
         kv_lens=(position + 1).to(torch.int32),
         cu_q=torch.arange(len(rows) + 1, device=rows.device, dtype=torch.int32),
         max_q=1,
         max_kv=max_kv,
     )
-    hidden = model.advance(model.encode_patches(patch), None, (cache.base, cache.residual), attend, batch)
-    cache.latents[slots] = patch
-    state.mu[rows] = hidden.mu
-    state.cond[rows] = patch
-    moved = (rows > 0).to(torch.int64)  # the padding row stays where it is
-    state.position[rows] = position + moved
-    state.patch_index[rows] = index + moved
-    broken = ~patch.isfinite().all(-1).all(-1)
-    return hidden.stop.to(torch.uint8) * STOP + broken.to(torch.uint8) * BROKEN
 
 
 @dataclass(frozen=True, eq=False)

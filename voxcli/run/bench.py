@@ -1,6 +1,7 @@
 """How fast the engine is here: the same work at several numbers of requests at once.
 
-Every request makes the same number of patches (the stop head is not obeyed), so that rows can be compared.
+Every request makes the same number of patches (the stop head is not obeyed), so that rows can be compared: with each
+other, with what the parts of a step take alone, and with the least a step can take on the device.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ from rich.table import Table
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
-from voxcli.model.prompt import build_prompt
+from voxcli.model.prompt import Prompt, build_prompt
+from voxcli.run.breakdown import time_parts
 from voxcli.run.load import Loaded
+from voxcli.run.roofline import Rates, measure_rates, step_costs
 
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the warm light of the afternoon."
 
@@ -37,6 +40,8 @@ class Row:
     throughput:    seconds of audio made in a second, all requests together.
     first_patch_s: from a request's start to its first patch; the median.
     gpu_memory_gb: most memory in use; None without a GPU.
+    floor_ms:      the least a step can take on this device (see `roofline`).
+    parts_ms:      what the parts of a step take alone, and what is left of ms_per_step beside them.
     """
 
     requests: int
@@ -46,6 +51,13 @@ class Row:
     throughput: float
     first_patch_s: float
     gpu_memory_gb: float | None
+    floor_ms: float
+    parts_ms: dict[str, float]
+
+    @property
+    def of_the_floor(self) -> float:
+        """How near a step comes to the least it can take, 1 being that."""
+        return self.floor_ms / self.ms_per_step
 
 
 @dataclass(frozen=True)
@@ -56,21 +68,33 @@ class Report:
     device: str
     torch: str
     threads: int
+    dtype: str
+    attention: str
     patches: int
     patch_s: float
+    prompt_tokens: int
     steps: int
     cfg: float
+    copy_gb_per_s: float
+    matmul_tflops: float
     rows: tuple[Row, ...]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
 
-    def table(self) -> Table:
+    def tables(self) -> list[Table]:
+        """Speeds, and where the time of a step goes."""
+        return [self._speeds(), self._parts()]
+
+    def _speeds(self) -> Table:
         table = Table(
-            title=f"{self.model}\n{self.device}, torch {self.torch}",
-            caption=f"{self.patches} patches of {self.patch_s:.2f} s a request, {self.steps} steps, cfg {self.cfg}",
+            title=f"{self.model}\n{self.device}, torch {self.torch}, {self.attention} attention",
+            caption=(
+                f"{self.patches} patches of {self.patch_s:.2f} s a request, {self.prompt_tokens} tokens of text, "
+                f"{self.steps} steps, cfg {self.cfg:g}"
+            ),
         )
-        for name in ("requests", "ms/step", "RTF of one", "RTF p99", "x real time", "first patch"):
+        for name in ("requests", "ms/step", "RTF of one", "RTF p99", "x real time", "first patch", "of the roofline"):
             table.add_column(name, justify="right")
         on_gpu = any(row.gpu_memory_gb is not None for row in self.rows)
         if on_gpu:
@@ -78,52 +102,94 @@ class Report:
         for row in self.rows:
             cells = [
                 str(row.requests),
-                f"{row.ms_per_step:.1f}",
+                f"{row.ms_per_step:.2f}",
                 f"{row.rtf:.3f}",
                 f"{row.rtf_p99:.3f}",
                 f"{row.throughput:.2f}",
                 f"{row.first_patch_s * 1000:.0f} ms",
+                f"{row.of_the_floor:.0%}",
             ]
             table.add_row(*cells, *([f"{row.gpu_memory_gb or 0:.1f} GB"] if on_gpu else []))
         return table
 
+    def _parts(self) -> Table:
+        table = Table(
+            title="where a step goes, in ms (each part run alone)",
+            caption=f"roofline: {self.copy_gb_per_s:.0f} GB/s copied, {self.matmul_tflops:.3g} TFLOP/s in {self.dtype}",
+        )
+        names = list(self.rows[0].parts_ms)
+        for name in ("requests", *names, "step", "roofline"):
+            table.add_column(name, justify="right")
+        for row in self.rows:
+            parts = (f"{row.parts_ms[name]:.2f}" for name in names)
+            table.add_row(str(row.requests), *parts, f"{row.ms_per_step:.2f}", f"{row.floor_ms:.2f}")
+        return table
 
-def run_bench(
-    loaded: Loaded,
-    concurrency: Sequence[int],
-    *,
-    patches: int,
-    steps: int,
-    cfg: float,
-    on_row: Callable[[int], None],
-) -> Report:
+
+@dataclass(frozen=True)
+class Load:
+    """What every request of a benchmark asks for."""
+
+    patches: int
+    prompt_tokens: int
+    steps: int
+    cfg: float
+
+    @property
+    def positions(self) -> int:
+        """Positions of a request on average over its patches: text, audio mark, half of the patches."""
+        return self.prompt_tokens + 1 + self.patches // 2
+
+    def sampling(self, patches: int) -> Sampling:
+        """Exactly so many patches, whatever the text and the stop head."""
+        return Sampling(
+            seed=0, cfg=self.cfg, steps=self.steps, min_len=patches - 1, max_len=patches, ratio=1e6, attempts=1
+        )
+
+
+def run_bench(loaded: Loaded, concurrency: Sequence[int], load: Load, on_row: Callable[[int], None]) -> Report:
     """Measure each number of requests at once, each after a short run that warms up. `on_row` hears what comes next."""
     engine = loaded.engine
+    model = engine.model
+    rates = measure_rates(model.device, model.dtype)
     rows = []
     for requests in concurrency:
         on_row(requests)
-        _generate(engine, requests, _sampling(min(patches, 4), steps, cfg))
-        rows.append(_measure(engine, requests, _sampling(patches, steps, cfg)))
+        _generate(engine, requests, load, min(load.patches, 4))
+        rows.append(_measure(engine, requests, load, rates))
     return Report(
         model=loaded.name,
-        device=device_name(engine.model.device),
+        device=device_name(model.device),
         torch=torch.__version__,
         threads=torch.get_num_threads(),
-        patches=patches,
-        patch_s=engine.model.patch_s,
-        steps=steps,
-        cfg=cfg,
+        dtype=str(model.dtype).removeprefix("torch."),
+        attention=engine.runner.attend.name,
+        patches=load.patches,
+        patch_s=model.patch_s,
+        prompt_tokens=load.prompt_tokens,
+        steps=load.steps,
+        cfg=load.cfg,
+        copy_gb_per_s=rates.bytes_per_s / 1e9,
+        matmul_tflops=rates.flops / 1e12,
         rows=tuple(rows),
     )
 
 
-def _sampling(patches: int, steps: int, cfg: float) -> Sampling:
-    """Exactly so many patches, whatever the text and the stop head."""
-    return Sampling(seed=0, cfg=cfg, steps=steps, min_len=patches - 1, max_len=patches, ratio=1e6, attempts=1)
+def _prompt(engine: Engine, tokens: int) -> Prompt:
+    """A text of exactly so many tokens."""
+    tokenizer = engine.model.tokenizer
+    prompt = build_prompt(tokenizer, TEXT, patch_shape=engine.model.patch_shape)
+    text = prompt.token_ids[:-1].repeat(math.ceil(tokens / (len(prompt) - 1)))[:tokens]
+    return replace(
+        prompt,
+        token_ids=torch.cat((text, prompt.token_ids[-1:])),
+        is_audio=torch.zeros(tokens + 1, dtype=torch.bool),
+        target_tokens=tokens,
+    )
 
 
-def _generate(engine: Engine, requests: int, sampling: Sampling) -> list[Clip]:
-    prompt = build_prompt(engine.model.tokenizer, TEXT, patch_shape=engine.model.patch_shape)
+def _generate(engine: Engine, requests: int, load: Load, patches: int) -> list[Clip]:
+    prompt, sampling = _prompt(engine, load.prompt_tokens), load.sampling(patches)
     clips = list(engine.generate(Request(f"bench-{n}", prompt, sampling) for n in range(requests)))
     for clip in clips:
         if clip.error is not None:
@@ -131,23 +197,30 @@ def _generate(engine: Engine, requests: int, sampling: Sampling) -> list[Clip]:
     return clips
 
 
-def _measure(engine: Engine, requests: int, sampling: Sampling) -> Row:
+def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
     device = engine.model.device
     on_gpu = device.type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats(device)
     began = time.perf_counter()
-    clips = _generate(engine, requests, sampling)
+    clips = _generate(engine, requests, load, load.patches)
     wall = time.perf_counter() - began
     rtfs = sorted((clip.timings.generate_s + clip.timings.decode_s) / clip.duration_s for clip in clips)
+    memory = torch.cuda.max_memory_allocated(device) / 1e9 if on_gpu else None
+    ms_per_step = 1000 * wall / load.patches
+    costs = step_costs(engine.model.config, requests, load.steps, load.positions, engine.model.dtype)
+    parts = time_parts(engine, requests, load.positions, load.steps)
+    parts_ms = {name: 1000 * seconds for name, seconds in parts.items()}
     return Row(
         requests=requests,
-        ms_per_step=1000 * wall / sampling.max_len,
+        ms_per_step=ms_per_step,
         rtf=statistics.median(rtfs),
         rtf_p99=rtfs[math.ceil(0.99 * len(rtfs)) - 1],
         throughput=sum(clip.duration_s for clip in clips) / wall,
         first_patch_s=statistics.median(clip.timings.first_patch_s for clip in clips),
-        gpu_memory_gb=torch.cuda.max_memory_allocated(device) / 1e9 if on_gpu else None,
+        gpu_memory_gb=memory,
+        floor_ms=1000 * sum(cost.seconds(rates) for cost in costs.values()),
+        parts_ms=parts_ms | {"other": max(0.0, ms_per_step - sum(parts_ms.values()))},
     )
 
 

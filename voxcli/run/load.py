@@ -57,3 +57,21 @@ def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choic
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
     name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
     return Loaded(engine, name, choice.folder)
+
+
+def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) -> Loaded:
+    """An engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
+    from voxcli.engine.engine import Engine, EngineConfig
+    from voxcli.errors import InputError
+    from voxcli.model.config import ModelConfig
+    from voxcli.model.random import SIZES, random_model
+    from voxcli.model.weights import resolve_device, resolve_dtype
+
+    if size not in SIZES:
+        raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {size!r}")
+    device = resolve_device(options.device)
+    dtype = resolve_dtype(options.dtype, device)
+    model = random_model(ModelConfig.model_validate(SIZES[size]), device, dtype)
+    engine = Engine(model, EngineConfig(max_batch=options.max_batch), say)
+    name = f"random weights of {size}'s size on {device}, {str(dtype).removeprefix('torch.')}"
+    return Loaded(engine, name, Path())
