@@ -7,6 +7,7 @@ another, weight norm is folded into weights, and muP's scales into the matrices 
 
 from __future__ import annotations
 
+import hashlib
 import pickle
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -62,13 +63,14 @@ def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
     return DTYPES[name]
 
 
-def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto", lora: Path | None = None) -> VoxCPM2:
+def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto", lora: Path | None = None) -> VoxCPM2:
     """Load a checkpoint for inference; the audio VAE stays in float32 whatever `dtype` is.
 
     lora: the folder of an adapter to merge into the weights.
 
     Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError.
     """
+    folder = Path(folder)
     config = check_folder(folder)
     to_device = resolve_device(device)
     to_dtype = resolve_dtype(dtype, to_device)
@@ -96,6 +98,19 @@ def load_model(folder: Path, *, device: str = "auto", dtype: str = "auto", lora:
     model.load_state_dict(state, strict=True, assign=True)
     model.tokenizer = Tokenizer.from_folder(folder)
     return finish(model, to_device)
+
+
+def encoder_identity(folder: Path) -> str:
+    """A digest of what turns a voice into patches: latents of one model fit another where it is the same."""
+    config = check_folder(folder)
+    digest = hashlib.sha256(f"{config.patch_size} {config.audio_vae_config.sample_rate}\n".encode())
+    with ExitStack() as stack:
+        read, shapes = _open(pick_file(folder, VAE_FILES), stack)
+        for name in sorted(shapes):
+            if name.startswith("encoder.") and not name.startswith(UNUSED):
+                digest.update(f"{name} {shapes[name]}\n".encode())
+                digest.update(read(name).float().contiguous().numpy().data)
+    return digest.hexdigest()
 
 
 def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -63,10 +62,16 @@ def _torch() -> Iterator[Finding]:
 
 
 def _attention(device: str) -> Iterator[Finding]:
-    vllm = _version("vllm") if find_spec("vllm") else None
-    yield Finding("attention", "ok", "torch")
-    if device == "cuda" and vllm is None:
-        yield Finding("vllm", "note", "not installed", 'pip install "voxcpm2[vllm]"')
+    """The backend that an engine would choose here (see `voxcli.engine.runner.choose_attention`)."""
+    if device != "cuda":
+        yield Finding("attention", "ok", "torch (vLLM's kernels need a CUDA GPU)")
+        return
+    from voxcli.kernels.vllm_attention import VllmPagedAttention
+
+    try:
+        yield Finding("attention", "ok", f"vllm, FlashAttention {VllmPagedAttention.load().version}")
+    except ImportError as error:
+        yield Finding("attention", "note", f"torch; vLLM's kernels: {error}", 'pip install "voxcpm2[vllm]"')
 
 
 def _audio() -> Iterator[Finding]:

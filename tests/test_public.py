@@ -1,0 +1,41 @@
+"""The public names, each of them, and nothing loaded before its time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import voxcli
+
+
+def test_every_public_name_is_there() -> None:
+    assert voxcli.__all__ == [
+        "Clip",
+        "Engine",
+        "EngineConfig",
+        "Request",
+        "Sampling",
+        "VoxError",
+        "build_prompt",
+        "load_model",
+    ]
+    for name in voxcli.__all__:
+        assert getattr(voxcli, name).__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = voxcli.nothing
+
+
+def test_the_example_of_the_docstring(tiny_checkpoint: Path) -> None:
+    model = voxcli.load_model(tiny_checkpoint)
+    prompt = voxcli.build_prompt(model.tokenizer, "Hello there.", patch_shape=model.patch_shape)
+    (clip,) = voxcli.Engine(model).generate([voxcli.Request("hello", prompt, voxcli.Sampling(seed=1))])
+    assert clip.request_id == "hello" and clip.audio is not None
+    assert len(clip.audio) == clip.patches * model.patch_samples
+
+
+def test_importing_the_package_loads_no_torch() -> None:
+    code = "import sys, voxcli; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
