@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.audio.join import FADE_S
+from voxcli.audio.join import FADE_S, faded
 from voxcli.audio.write import TEMPORARY
 from voxcli.errors import OutputError
 from voxcli.run.cues import Cue
-from voxcli.run.joined import BLOCK, Part, _faded, write_joined
+from voxcli.run.joined import BLOCK, Part, write_joined
 
 RATE = 24_000
 FADE = round(FADE_S * RATE)
@@ -59,14 +59,14 @@ def test_there_is_no_click_where_parts_meet(tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", [1, 7, FADE, 1000, 5000])
 def test_fading_does_not_depend_on_the_blocks(length: int, block: int) -> None:
     samples = np.ones(length, np.float32)
-    faded = np.concatenate(list(_faded(np.split(samples, range(block, length, block)), FADE)))
-    whole = np.concatenate(list(_faded([samples], FADE)))
-    assert np.array_equal(faded, whole)
-    assert len(faded) == length
-    assert np.array_equal(faded, faded[::-1])
+    sound = np.concatenate(list(faded(np.split(samples, range(block, length, block)), FADE)))
+    whole = np.concatenate(list(faded([samples], FADE)))
+    assert np.array_equal(sound, whole)
+    assert len(sound) == length
+    assert np.array_equal(sound, sound[::-1])
     if length > 1:
-        assert faded[0] == faded[-1] == 0.0
-    assert np.array_equal(faded[FADE : length - FADE], samples[FADE : length - FADE])
+        assert sound[0] == sound[-1] == 0.0
+    assert np.array_equal(sound[FADE : length - FADE], samples[FADE : length - FADE])
 
 
 def test_another_rate_is_resampled_without_losing_time(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ one. What differs in rate is resampled on the way.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from voxcli.audio.join import FADE_S, fade
+from voxcli.audio.join import FADE_S, faded
 from voxcli.audio.write import write_blocks
 from voxcli.errors import OutputError
 from voxcli.run.cues import Cue
@@ -53,7 +53,7 @@ def write_joined(path: Path, parts: Sequence[Part], *, format: str) -> Whole:
         nonlocal written
         for number, part in enumerate(parts):
             cues.extend(cue.later(written / rate) for cue in part.cues)
-            for block in _faded(_read(part.path, rate), round(FADE_S * rate)):
+            for block in faded(_read(part.path, rate), round(FADE_S * rate)):
                 written += len(block)
                 yield block
             if number < len(parts) - 1:
@@ -84,26 +84,6 @@ def _read(path: Path, rate: int) -> Iterator[Samples]:
             raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
         if resampled:
             yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
-
-
-def _faded(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
-    """The same sound, its first and last `size` samples faded; less of a shorter one. Holds back one fade's length."""
-    held = np.zeros(0, np.float32)
-    started = False
-    for block in blocks:
-        held = np.concatenate((held, block))
-        if len(held) < 2 * size:
-            continue
-        if not started:
-            held[:size] *= fade(size)
-            started = True
-        ready, held = held[:-size], held[-size:]
-        yield ready
-    size = min(size, len(held) if started else len(held) // 2)
-    if not started:
-        held[:size] *= fade(size)
-    held[len(held) - size :] *= fade(size)[::-1]
-    yield held
 
 
 def _silence(frames: int) -> Iterator[Samples]:
