@@ -159,9 +159,14 @@ class Engine:
         sequence = self.scheduler.remove_waiting(request_id)
         if sequence is None:
             sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
-            if sequence is None:
+            if sequence is not None:
+                self.scheduler.release(sequence)
+        if sequence is None:
+            ended = next((f for f in self._finished if f.sequence.request_id == request_id), None)
+            if ended is None:
                 return False
-            self.scheduler.release(sequence)
+            self._finished.remove(ended)
+            sequence = ended.sequence
         self._end(sequence, "cancelled")
         return True
 
@@ -203,6 +208,7 @@ class Engine:
         finally:
             for request_id in mine:
                 self.cancel(request_id)
+            self._done = [clip for clip in self._done if clip.request_id not in mine]  # nobody waits for them
 
     def stream(self, request: Request) -> ClipStream:
         """The audio of one request while it is generated; see ClipStream."""
