@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.checkpoints import tiny_checkpoint
+from voxcli import demo_voice as packaged
 
 __all__ = ["tiny_checkpoint"]
 
@@ -34,3 +35,11 @@ def no_model_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pyte
 def repository() -> Path:
     """The root of the checkout."""
     return Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="session")
+def demo_voice() -> Path:
+    folder = packaged.FOLDER
+    if not (folder / "config.json").is_file():
+        pytest.skip("the demo voice's weights are not in this checkout")
+    return folder

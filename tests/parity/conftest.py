@@ -9,7 +9,6 @@ import pytest
 import soundfile
 
 from tests.checkpoints import write_checkpoint
-from voxcli import demo_voice as packaged
 
 VARIANTS = {
     "tiny": {},
@@ -44,11 +43,3 @@ def voices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         paths[name] = folder / f"{name}.wav"
         soundfile.write(paths[name], sound.astype(np.float32), 16_000, subtype="FLOAT")
     return paths
-
-
-@pytest.fixture(scope="session")
-def demo_voice() -> Path:
-    folder = packaged.FOLDER
-    if not (folder / "config.json").is_file():
-        pytest.skip("the demo voice's weights are not in this checkout")
-    return folder

@@ -1,0 +1,57 @@
+"""bfloat16 against float32: each patch made from the same history (teacher-forced), so that only rounding differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.engine.helpers import LAYOUTS, request, run
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weights import load_model
+
+
+@contextmanager
+def forced(model: VoxCPM2, teacher: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
+    """Whatever the model makes, it goes on with the teacher's patches; yields what it made, step by step."""
+    made: list[torch.Tensor] = []
+    real = model.next_patch
+
+    def next_patch(mu: torch.Tensor, *rest: Any) -> torch.Tensor:
+        made.append(real(mu, *rest).cpu())
+        return teacher[len(made) - 1].to(mu.device)
+
+    model.next_patch = next_patch  # type: ignore[method-assign]
+    yield made
+    del model.next_patch
+
+
+# A CPU computes bfloat16 slowly: fewer patches of fewer requests there.
+CASES = [("cpu", LAYOUTS[:1], 6), pytest.param("cuda", LAYOUTS, 20, marks=pytest.mark.gpu)]
+
+
+@pytest.mark.parametrize(("device", "layouts", "patches"), CASES, ids=["cpu", "cuda"])
+def test_bfloat16_stays_within_rounding(demo_voice: Path, device: str, layouts: tuple[str, ...], patches: int) -> None:
+    if device == "cuda" and not torch.cuda.is_available():
+        pytest.skip("no CUDA GPU")
+    exact = load_model(demo_voice, device="cpu", dtype="float32")
+    rounded = load_model(demo_voice, device=device, dtype="bfloat16")
+    requests = [
+        request(exact, f"{i}", "hello world", layout=layout, seed=i, voice=i, min_len=patches - 1, max_len=patches)
+        for i, layout in enumerate(layouts)
+    ]
+    clips = run(Engine(exact), requests)
+    # Rows stay in order of admission: nobody finishes before the last step.
+    order = sorted(clips, key=lambda name: -requests[int(name)].prompt.target_tokens)
+    teacher = [torch.stack([clips[name].latents[step] for name in order]) for step in range(patches)]  # type: ignore[index]
+    engine = Engine(rounded, EngineConfig(graphs=False, pad_to_bucket=False))
+    with forced(rounded, teacher) as made:
+        run(engine, requests)
+    ours, exactly = torch.stack(made[:patches]), torch.stack(teacher)
+    error = (ours - exactly).norm() / exactly.norm()
+    assert error < 2e-2, float(error)

@@ -1,0 +1,98 @@
+"""Captured steps against eager ones on a real card: every bucket, every fill, poisoned padding, many replays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.checkpoints import write_checkpoint
+from tests.engine.helpers import alone, assert_same, mixed, request, run
+from tests.engine.test_batching import poison_free
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.graphs import BUCKETS
+from voxcli.engine.request import Clip
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weights import load_model
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"),
+]
+
+# Heads of 64, as FlashAttention and the fused kernels have them in every real checkpoint.
+WIDE = {
+    "lm_config.kv_channels": 64,
+    "encoder_config.kv_channels": 64,
+    "dit_config.kv_channels": 64,
+    "lm_config.rope_scaling": {
+        "type": "longrope",
+        "long_factor": [1.0] * 32,
+        "short_factor": [1.0] * 32,
+        "original_max_position_embeddings": 512,
+    },
+}
+ROUNDING = 0.1  # of latents of size 1, in bfloat16, over a few dozen steps
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> VoxCPM2:
+    folder: Path = write_checkpoint(
+        tmp_path_factory.mktemp("gpu") / "wide", **{k: dict(v) if isinstance(v, dict) else v for k, v in WIDE.items()}
+    )
+    return load_model(folder, device="cuda")
+
+
+def same_length_requests(model: VoxCPM2, count: int, patches: int) -> list:  # type: ignore[type-arg]
+    return [
+        request(model, f"{i}", "hello world", seed=i, voice=i, layout="reference", min_len=patches - 1, max_len=patches)
+        for i in range(count)
+    ]
+
+
+@pytest.mark.parametrize("bucket", BUCKETS)
+def test_replay_equals_eager_for_every_fill_of_a_bucket(model: VoxCPM2, bucket: int) -> None:
+    below = max((b for b in BUCKETS if b < bucket), default=0)
+    graphs = Engine(model, EngineConfig(max_batch=bucket))
+    eager = Engine(model, EngineConfig(max_batch=bucket, graphs=False))
+    assert graphs.runner.graphs is not None, "graphs need vLLM's attention on this machine"
+    for count in range(below + 1, bucket + 1):
+        requests = same_length_requests(model, count, 4)
+        ours, theirs = run(graphs, requests), run(eager, requests)
+        for name, clip in theirs.items():
+            assert_same(ours[name], clip, 1e-6)
+
+
+def test_poisoned_rows_and_pages_change_nothing(model: VoxCPM2) -> None:
+    requests = mixed(model, 16)
+    expected = run(Engine(model, EngineConfig(max_batch=5, pages=40)), mixed(model, 16))
+    engine = Engine(model, EngineConfig(max_batch=5, pages=40))
+    clips: dict[str, Clip] = {}
+    while requests or engine.has_work:
+        if requests:
+            engine.add(requests.pop(0))
+        poison_free(engine)
+        clips |= {clip.request_id: clip for clip in engine.step()}
+    assert clips.keys() == expected.keys()
+    for name, clip in expected.items():
+        assert_same(clips[name], clip, ROUNDING)
+
+
+def test_batch_equals_singles_within_rounding(model: VoxCPM2) -> None:
+    requests = same_length_requests(model, 16, 20)
+    together, single = run(Engine(model), requests), alone(model, requests)
+    for name, clip in single.items():
+        assert_same(together[name], clip, ROUNDING)
+
+
+def test_a_thousand_replays_drift_nowhere(model: VoxCPM2) -> None:
+    engine = Engine(model, EngineConfig(max_batch=8))
+    requests = same_length_requests(model, 8, 20)
+    first = run(engine, requests)
+    allocated = torch.cuda.memory_allocated()
+    for _ in range(50):
+        again = run(engine, requests)
+        for name, clip in first.items():
+            assert_same(again[name], clip, 1e-6)
+    assert torch.cuda.memory_allocated() <= allocated
