@@ -9,7 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from voxcli.errors import CheckpointError, DeviceError
 from voxcli.model.folder import check_folder
-from voxcli.model.weights import load_model, resolve_device, resolve_dtype
+from voxcli.model.weights import encoder_identity, load_model, resolve_device, resolve_dtype
 
 PARTS = ("model.safetensors", "audiovae.safetensors")
 
@@ -136,3 +136,17 @@ def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(resolve_device("auto")) == "cuda:0"
     with pytest.raises(DeviceError, match="has 2 CUDA"):
         resolve_device("cuda:2")
+
+
+def test_the_identity_of_the_encoder_is_that_of_its_weights(folder: Path) -> None:
+    before = encoder_identity(folder)
+    change(folder / "model.safetensors", stop_head__weight=torch.zeros(2, 32))
+    change(folder / "audiovae.safetensors", decoder__model__0__bias=torch.zeros(8), encoder__fc_logvar__bias=None)
+    assert encoder_identity(folder) == before, "voices do not depend on what speaks them"
+    state = load_file(folder / "audiovae.safetensors")
+    torch.save({"state_dict": state}, folder / "audiovae.pth")
+    (folder / "audiovae.safetensors").unlink()
+    assert encoder_identity(folder) == before, "nor on the kind of the file"
+    state["encoder.fc_mu.bias"] += 1e-3
+    torch.save({"state_dict": state}, folder / "audiovae.pth")
+    assert encoder_identity(folder) != before
