@@ -125,6 +125,17 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     assert [problem.split(":")[0] for problem in told] == ["line 2", "line 3", "line 3", "line 4", "line 4"]
 
 
+def test_doubles_on_one_line_of_an_array_are_doubles_too(tmp_path: Path) -> None:
+    source = write(tmp_path, '[{"id": "a", "text": "a"}, {"id": "a", "text": "b"}]', name="lines.json")
+    assert problems(source, tmp_path / "out")[0] == "line 1: id 'a' is already that of line 1"
+
+
+def test_the_format_of_the_command_holds_for_names_that_can_have_it(tmp_path: Path) -> None:
+    source = write(tmp_path, {"text": "a", "out": "a.wav"}, {"text": "b", "out": "b.flac"}, {"text": "c", "out": "c"})
+    jobs = read_manifest(source, tmp_path / "out", Common(Settings(format="wav24")))
+    assert [(job.out.name, job.format) for job in jobs] == [("a.wav", "wav24"), ("b.flac", "flac"), ("c.wav", "wav24")]
+
+
 @pytest.mark.parametrize("second", ["Take", "take", "TAKE"])
 def test_ids_that_differ_at_most_in_case_are_doubles(tmp_path: Path, second: str) -> None:
     told = problems(write(tmp_path, {"id": "Take", "text": "a"}, {"id": second, "text": "b"}), tmp_path / "out")
@@ -177,3 +188,16 @@ def test_time_grows_with_the_lines_and_no_faster(tmp_path: Path) -> None:
 
     cost(100)
     assert cost(20_000) < 30 * cost(2_000)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -> None:
+    rows = [{"id": f"line-{n}", "text": f"Line {n}."} for n in range(100_000)]
+    rows[70_000]["steps"] = 1
+    rows[99_999]["id"] = "LINE-0"
+    told = problems(write(tmp_path, *rows), tmp_path / "out")
+    assert told[0] == "line 70001: steps must be from 2 to 1000, not 1"
+    assert told[1] == "line 100000: id 'LINE-0' is already that of line 1"
+    assert len(told) == 3  # the file of that id is a double too
+    del rows[70_000], rows[-1]
+    assert len(read_manifest(write(tmp_path, *rows), tmp_path / "out")) == 99_998

@@ -1,16 +1,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from voxcli.errors import AudioError, OutputError
+from voxcli.run.cues import Cue
 from voxcli.run.job import Job
-from voxcli.run.results import Result, ResultLog, failure, shown_path
+from voxcli.run.results import Result, ResultLog, failure, read_results, shown_path
 
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
-FIELDS += ["sample_rate", "error"]
+FIELDS += ["sample_rate", "voice_notes", "warnings", "sha256", "fingerprint", "finished", "cues", "error"]
 
 
 def test_a_line_has_all_fields_in_order(tmp_path: Path) -> None:
@@ -29,18 +31,56 @@ def test_each_line_is_on_the_disk_before_the_next(tmp_path: Path) -> None:
             assert len((tmp_path / "results.jsonl").read_text().splitlines()) == count
 
 
-def test_a_second_run_appends_and_a_torn_line_spoils_no_other(tmp_path: Path) -> None:
-    (tmp_path / "results.jsonl").write_text('{"id": "whole"}\n{"id": "to')
+@pytest.mark.parametrize("torn", ['{"id": "to', "\0\0\0\0", '{"id": "a"', "7", "\x80"])
+def test_a_second_run_appends_and_drops_what_a_crash_tore(tmp_path: Path, torn: str) -> None:
+    (tmp_path / "results.jsonl").write_bytes(b'{"id": "whole"}\n' + torn.encode("latin-1"))
     with ResultLog(tmp_path) as log:
         log.append(Result("new", "a.wav", "a", "failed", error="x"))
-    lines = (tmp_path / "results.jsonl").read_text().splitlines()
-    assert lines[:2] == ['{"id": "whole"}', '{"id": "to']
-    assert json.loads(lines[2])["id"] == "new"
+        lines = (tmp_path / "results.jsonl").read_text().splitlines()
+        assert [json.loads(line)["id"] for line in lines] == ["whole", "new"]
+
+
+def test_a_file_of_nothing_but_a_torn_line_is_written_on(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text('{"id')
+    with ResultLog(tmp_path) as log:
+        log.append(Result("new", "a.wav", "a", "failed", error="x"))
+    assert list(read_results(tmp_path)) == ["new"]
+
+
+def test_lines_overtaken_by_later_ones_are_dropped_at_the_end_and_seen_until_then(tmp_path: Path) -> None:
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "a", "failed", error="x"))
+        log.append(Result("b", "b.wav", "b", "ok"))
+        log.append(Result("a", "a.wav", "a", "ok"))
+        assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 3
+        assert {name: result.ok for name, result in read_results(tmp_path).items()} == {"a": True, "b": True}
+    lines = [json.loads(line) for line in (tmp_path / "results.jsonl").read_text().splitlines()]
+    assert [(line["id"], line["status"]) for line in lines] == [("b", "ok"), ("a", "ok")]
+
+
+def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
+    result = Result("a", "a.wav", "a", "ok", 1.6, 0.8, 0.5, 10, "stop", 7, 1, 48_000)
+    result = replace(result, warnings=("cut off",), sha256="ab", fingerprint={"seed": None}, cues=(Cue(0.0, 1.6, "a"),))
+    with ResultLog(tmp_path) as log:
+        log.append(result)
+    assert read_results(tmp_path) == {"a": result}
+
+
+def test_what_another_version_wrote_is_no_result_but_stays(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text('{"id": "old", "path": "a.wav"}\n{"name": "other"}\n[]\n')
+    assert read_results(tmp_path) == {}
+    with ResultLog(tmp_path):
+        pass
+    assert (tmp_path / "results.jsonl").read_text() == '{"id": "old", "path": "a.wav"}\n{"name": "other"}\n'
+
+
+def test_where_no_run_has_been_there_are_no_results(tmp_path: Path) -> None:
+    assert read_results(tmp_path) == {}
 
 
 def test_a_log_that_can_not_be_written_is_an_output_error(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").mkdir()
-    with pytest.raises(OutputError, match=r"can't write .*results\.jsonl: Is a directory"), ResultLog(tmp_path):
+    with pytest.raises(OutputError, match=r"can't read .*results\.jsonl: Is a directory"), ResultLog(tmp_path):
         pass
 
 

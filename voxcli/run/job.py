@@ -7,7 +7,7 @@ from pathlib import Path
 
 from voxcli.audio.write import rates_of
 from voxcli.errors import InputError
-from voxcli.run.settings import DEFAULTS, Settings
+from voxcli.run.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,8 @@ class Job:
     ref:           a recording whose voice is to speak.
     prompt_audio:  a recording to go on from, with `prompt_text`, the words spoken in it.
     control:       a description of the voice or the manner ("warm, slow").
+    voice:         the file of a named voice (`voxcli.run.voicefile`).
+    pause_after:   seconds of silence after it where a batch is joined to one file.
     line:          where it stands in its manifest, from 1; 0 without one.
     """
 
@@ -31,7 +33,9 @@ class Job:
     prompt_audio: Path | None = None
     prompt_text: str | None = None
     control: str | None = None
+    voice: Path | None = None
     settings: Settings = DEFAULTS
+    pause_after: float = PAUSE_AFTER
     line: int = 0
 
     def __post_init__(self) -> None:
@@ -41,14 +45,18 @@ class Job:
             raise InputError("prompt_text needs prompt_audio, the recording it is spoken in")
         if self.control and self.prompt_audio is not None:
             raise InputError("control and prompt_audio exclude each other: a voice is described or continued, not both")
+        if self.voice is not None and self.voices != (self.voice,):
+            raise InputError("voice excludes ref and prompt_audio: a named voice is made of a recording already")
+        if not 0 <= self.pause_after <= MAX_PAUSE:
+            raise InputError(f"pause_after must be from 0 to {MAX_PAUSE:g} seconds, not {self.pause_after}")
         rate, rates = self.settings.sample_rate, rates_of(self.format)
         if rate is not None and rates and rate not in rates:
             raise InputError(f"format {self.format} knows the sample rates {', '.join(map(str, rates))}, not {rate}")
 
     @property
     def voices(self) -> tuple[Path, ...]:
-        """The recordings it needs."""
-        return tuple(path for path in (self.ref, self.prompt_audio) if path is not None)
+        """The files that its voice comes from."""
+        return tuple(path for path in (self.voice, self.ref, self.prompt_audio) if path is not None)
 
     def __str__(self) -> str:
         return f"line {self.line} ({self.id})" if self.line else self.id

@@ -6,14 +6,17 @@ import os
 import re
 import tempfile
 import unicodedata
+from collections.abc import Iterable
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
-from voxcli.audio.write import FORMATS
+from voxcli.audio.write import FORMATS, TEMPORARY
 from voxcli.errors import InputError, OutputError
 
 UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+DEFAULT_FORMAT = "wav"
 LONGEST_NAME = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
 
 
@@ -46,7 +49,7 @@ def extension_of(format_name: str | None) -> str:
     """The suffix, with its dot, of a format (None: the default one)."""
     if format_name is not None and format_name not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, not {format_name!r}")
-    return FORMATS[format_name or "wav"].extension
+    return FORMATS[format_name or DEFAULT_FORMAT].extension
 
 
 class OutputFolder:
@@ -87,6 +90,18 @@ def make_folder(folder: Path) -> None:
         raise OutputError(f"{folder} is a file, not a folder") from error
     except OSError as error:
         raise OutputError(f"can't make the folder {folder}: {error.strerror or error}") from error
+
+
+def sweep(folders: Iterable[Path], before: float) -> None:
+    """Take away what killed runs left half written in `folders`: temporary files untouched since `before` (Unix time).
+
+    Younger ones may be another command's, under way.
+    """
+    for folder in folders:
+        for path in folder.glob(TEMPORARY):
+            with suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()
 
 
 def prepare_folder(folder: Path) -> None:

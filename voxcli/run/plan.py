@@ -12,8 +12,11 @@ from pathlib import Path
 
 from voxcli.audio.read import check_voice
 from voxcli.errors import InputError, VoxError
+from voxcli.run.fingerprint import Fingerprint
+from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
 from voxcli.run.report import clock
+from voxcli.run.voicefile import SUFFIX, VoiceInfo, read_info
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.normalize import normalize
 from voxcli.text.split import Piece, split
@@ -21,13 +24,19 @@ from voxcli.text.split import Piece, split
 
 @dataclass(frozen=True)
 class Utterance:
-    """A job ready for a model: what is spoken, piece by piece, and for about how long."""
+    """A job ready for a model: what is spoken, piece by piece, and for about how long.
+
+    seed:         what an earlier run drew for a job that asks for none.
+    fingerprint:  what tells a later run whether it would speak the same.
+    """
 
     job: Job
     pieces: tuple[Piece, ...]
     prompt_text: str
     expected_s: float
     warnings: tuple[str, ...] = ()
+    seed: int | None = None
+    fingerprint: Fingerprint | None = None
 
 
 @dataclass
@@ -66,20 +75,26 @@ class Plan:
 
 def make_plan(jobs: Iterable[Job]) -> Plan:
     plan = Plan()
-    checked: dict[Path, InputError | None] = {}
-    for job in jobs:
-        try:
-            for path in job.voices:
-                _check_once(path, checked)
-            plan.utterances.append(prepare(job))
-        except InputError as error:
-            plan.refused.append((job, error))
+    checked: dict[Path, VoiceInfo | InputError | None] = {}
+    with no_collection():
+        for job in jobs:
+            try:
+                known = [_check_once(path, checked) for path in job.voices]
+                plan.utterances.append(prepare(job, known[0] if job.voice else None))
+            except InputError as error:
+                plan.refused.append((job, error))
     plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
     return plan
 
 
-def prepare(job: Job) -> Utterance:
-    """Raises InputError when there is nothing to speak or the description and the recording exclude each other."""
+def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
+    """Clean, describe and split the text of a job.
+
+    voice: what the job's named voice says of itself. With a transcript speech goes on from it, but for a described
+           manner: then the voice alone is followed.
+
+    Raises InputError when there is nothing to speak or the description and the recording exclude each other.
+    """
     text = clean(job.text, paragraphs=True)
     description, body = split_control(compose(normalize(text) if job.settings.normalize else text, job.control))
     if not is_speakable(body):
@@ -94,10 +109,11 @@ def prepare(job: Job) -> Utterance:
         if is_speakable(text := _without_description(piece.text))
     ]
     foreign = unknown_scripts(body)
+    before = voice.text if voice is not None and not description else job.prompt_text
     return Utterance(
         job=job,
         pieces=tuple(pieces),
-        prompt_text=_before(clean(job.prompt_text), body) if job.prompt_text else "",
+        prompt_text=_before(clean(before), body) if before else "",
         expected_s=expected_seconds(body) + sum(piece.pause_s for piece in pieces),
         warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
     )
@@ -111,7 +127,7 @@ def _without_description(text: str) -> str:
 
 def expected_seconds(text: str) -> float:
     """About how long a text takes: 15 characters a second, 4.5 where a character is a syllable or more."""
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return wide / 4.5 + (len(text) - wide) / 15
 
 
@@ -122,13 +138,18 @@ def _before(prompt_text: str, text: str) -> str:
     return f"{prompt_text} " if spaced and prompt_text else prompt_text
 
 
-def _check_once(path: Path, checked: dict[Path, InputError | None]) -> None:
+def _check_once(path: Path, checked: dict[Path, VoiceInfo | InputError | None]) -> VoiceInfo | None:
+    """What a named voice says of itself; None for a recording. Raises InputError for what can't be used."""
     if path not in checked:
         try:
-            check_voice(path)
-            checked[path] = None
+            if path.suffix == SUFFIX:
+                checked[path] = read_info(path)
+            else:
+                check_voice(path)
+                checked[path] = None
         except InputError as error:
             checked[path] = error
     known = checked[path]
-    if known is not None:
+    if isinstance(known, InputError):
         raise known
+    return known

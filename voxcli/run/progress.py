@@ -37,6 +37,7 @@ class Display:
             refresh_per_second=4,
             disable=not self.console.is_terminal,
         )
+        self._expected_total = plan.expected_s
         self._task = self._progress.add_task("loading the model", total=max(plan.expected_s, 1e-6), made="")
 
     def __enter__(self) -> Display:
@@ -58,8 +59,12 @@ class Display:
         self._show()
 
     def landed(self, outcome: Outcome) -> None:
-        self.summary.add(outcome.result)
-        self._expected_done += self._expected.get(outcome.job.id, 0.0)
+        self.summary.add(outcome.result, before=outcome.before)
+        expected = self._expected.get(outcome.job.id, 0.0)
+        if outcome.before:  # nothing to do: no part of the time that is left
+            self._expected_total -= expected
+        else:
+            self._expected_done += expected
         self._patches.pop(outcome.job.id, None)
         self._show()
 
@@ -79,6 +84,7 @@ class Display:
         wall = self.summary.wall_s
         self._progress.update(
             self._task,
+            total=max(self._expected_total, 1e-6),
             completed=self._expected_done + running_s,
             description=f"{self.summary.done + self.summary.failed}/{self._lines} lines",
             made=f"{clock(made)} of audio, RTF {wall / made:.3f}" if made else "",

@@ -14,7 +14,10 @@ class Summary:
     """Counts results as they land."""
 
     done: int = 0
+    kept: int = 0  # of those done, by an earlier run
     failed: int = 0
+    left: int = 0
+    warned: int = 0
     cut_off: int = 0
     retried: int = 0
     audio_s: float = 0.0
@@ -26,21 +29,26 @@ class Summary:
         self.model = model
         self.started = perf_counter()
 
-    def add(self, result: Result) -> None:
+    def add(self, result: Result, *, before: bool = False) -> None:
+        """before: it is of an earlier run, so its time is not of this one."""
         if not result.ok:
             self.failed += 1
             return
         self.done += 1
-        self.audio_s += result.duration_s or 0.0
         self.cut_off += result.stop_reason == "length"
         self.retried += (result.attempts or 1) > 1
+        self.warned += bool(result.warnings)
+        self.kept += before
+        self.audio_s += 0.0 if before else result.duration_s or 0.0
 
     @property
     def wall_s(self) -> float:
         return 0.0 if self.started is None else perf_counter() - self.started
 
     def lines(self) -> list[str]:
-        lines = [f"{self.done} of {self.done + self.failed} lines done, {self.failed} failed"]
+        before = f" ({self.kept} before)" if self.kept else ""
+        left = f", {self.left} left" if self.left else ""
+        lines = [f"{self.done} of {self.done + self.failed + self.left} lines done{before}, {self.failed} failed{left}"]
         wall = self.wall_s
         if self.audio_s and wall:
             lines.append(
@@ -50,6 +58,8 @@ class Summary:
             lines.append(f"{self.retried} took more than one attempt")
         if self.cut_off:
             lines.append(f"{self.cut_off} cut off at a length limit (stop_reason: length)")
+        if self.warned:
+            lines.append(f"{self.warned} with warnings (see results.jsonl)")
         return lines
 
     def one_line(self, result: Result, out: Path) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal
 
+from voxcli.audio.write import write_atomic
 from voxcli.errors import OutputError, VoxError
+from voxcli.run.cues import Cue
 from voxcli.run.job import Job
 
 FILE_NAME = "results.jsonl"
@@ -18,16 +22,25 @@ FILE_NAME = "results.jsonl"
 class Result:
     """How one job ended. These are the fields of results.jsonl; what a failed job does not have is null.
 
+    id:           of the line.
     out:          the file, from the folder of results.jsonl.
     text:         as given.
-    status:       "ok" when the file is there, else "failed" and `error` tells why.
+    status:       `ok` when the file is there, else `failed`.
     duration_s:   seconds of audio.
     wall_s:       seconds from its start in the engine to its end there, beside its neighbours.
-    rtf:          wall_s / duration_s.
+    rtf:          real-time factor: `wall_s / duration_s`.
     patches:      made by the model, each of a fixed length.
-    stop_reason:  "stop" at the end of the text, "length" when a limit cut it off.
+    stop_reason:  `stop` at the end of the text, `length` when a limit cut it off.
     seed:         gives the same audio again.
-    attempts:     runs in all; more than 1 after bad cases.
+    attempts:     runs in all: a clip far too long for its text is made again with the next seed.
+    sample_rate:  of the file.
+    voice_notes:  what was done to its recordings before they were used, one phrase each.
+    warnings:     what to know before it is used: cut off, far too long for its text, a script not spoken.
+    sha256:       of the file's bytes, in hex.
+    fingerprint:  what it was made from: digests of text, voice and model, the settings, and the seed asked for.
+    finished:     when it landed on the disk: ISO 8601, UTC.
+    cues:         when which words are heard: `[start, end, text]` of each piece, in seconds.
+    error:        why it failed.
     """
 
     id: str
@@ -42,6 +55,12 @@ class Result:
     seed: int | None = None
     attempts: int | None = None
     sample_rate: int | None = None
+    voice_notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sha256: str | None = None
+    fingerprint: Mapping[str, Any] | None = None
+    finished: str | None = None
+    cues: tuple[Cue, ...] | None = None
     error: str | None = None
 
     @property
@@ -51,11 +70,15 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result with the job it is of and, when that failed, the error, which knows its exit code."""
+    """A result with the job it is of and, when that failed, the error, which knows its exit code.
+
+    before: it is of an earlier run, and still holds.
+    """
 
     job: Job
     result: Result
     error: VoxError | None = None
+    before: bool = False
 
 
 def failure(job: Job, error: VoxError, folder: Path) -> Outcome:
@@ -68,29 +91,74 @@ def shown_path(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
+def read_results(folder: Path) -> dict[str, Result]:
+    """The last result of each id, in the order of their ends; none where no run has been. Raises OutputError."""
+    names = Result.__dataclass_fields__.keys()
+    results: dict[str, Result] = {}
+    for _, values in _lines(folder / FILE_NAME):
+        known = {name: value for name, value in values.items() if name in names}
+        with suppress(TypeError, KeyError):  # of a version with other fields: as if it had not been
+            known["cues"] = tuple(Cue(*cue) for cue in known.get("cues") or ())
+            for name in ("warnings", "voice_notes"):
+                known[name] = tuple(known.get(name) or ())
+            results.pop(known["id"], None)
+            results[known["id"]] = Result(**known)
+    return results
+
+
+def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
+    """Lines that are whole, with what they say. One torn by a crash says nothing."""
+    try:
+        with open(path, "rb") as file:
+            for line in file:
+                with suppress(ValueError, RecursionError):
+                    values = json.loads(line)
+                    if isinstance(values, dict):
+                        yield line.rstrip() + b"\n", values
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise OutputError(f"can't read {path}: {error.strerror or error}") from error
+
+
+def _compact(path: Path) -> None:
+    """Leave one whole line for each id, the last one; in one step, and only when there is something to drop."""
+    last: dict[str, bytes] = {}
+    for line, values in _lines(path):
+        identity = str(values.get("id"))
+        last.pop(identity, None)
+        last[identity] = line
+    kept = b"".join(last.values())
+    if path.exists() and len(kept) != path.stat().st_size:
+        write_atomic(path, kept)
+
+
 class ResultLog:
-    """Appends results and syncs each one. A line torn by a crash stays a line of its own: what follows is intact."""
+    """Appends results and syncs each one.
+
+    Whoever reads the file meanwhile takes the last line of an id for its state. When a run begins and when it ends,
+    lines that were torn by a crash or overtaken by later ones are dropped.
+    """
 
     def __init__(self, folder: Path):
         self.path = folder / FILE_NAME
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> ResultLog:
+        _compact(self.path)
         try:
-            self._file = open(self.path, "a+b")
-            self._file.seek(0, os.SEEK_END)
-            if self._file.tell():
-                self._file.seek(-1, os.SEEK_END)
-                if self._file.read(1) != b"\n":
-                    self._file.write(b"\n")
+            self._file = open(self.path, "ab")
         except OSError as error:
             raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
         return self
 
-    def __exit__(self, *exception: object) -> None:
+    def __exit__(self, kind: object, *exception: object) -> None:
         if self._file is not None:
             self._file.close()
             self._file = None
+        if kind is None:
+            with suppress(OutputError):  # all is noted: a disk that is full now leaves just more lines than needed
+                _compact(self.path)
 
     def append(self, result: Result) -> None:
         assert self._file is not None, "a result log is written inside its `with` block"

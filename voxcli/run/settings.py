@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any
 
 from voxcli.errors import InputError
@@ -16,6 +16,8 @@ from voxcli.errors import InputError
 MIN_STEPS = 2  # the first step of the solver is empty
 MAX_STEPS = 1000
 MIN_CHARS = 20
+PAUSE_AFTER = 0.5  # seconds between the lines of a joined file
+MAX_PAUSE = 600.0
 RATES = (8_000, 192_000)
 LEVELS = (-50.0, -6.0)
 
@@ -70,7 +72,7 @@ class Settings:
     def updated(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some of them said anew; a value of None says nothing."""
         said = {name: value for name, value in values.items() if value is not None}
-        return replace(self, **said) if said else self
+        return Settings(**vars(self) | said) if said else self  # dataclasses.replace takes twice as long
 
 
 NAMES = frozenset(field.name for field in fields(Settings))

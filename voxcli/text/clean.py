@@ -107,7 +107,9 @@ def compose(text: str, control: str | None) -> str:
     A description that `text` starts with already is kept; one in `control` goes before it, inside the same brackets.
     """
     own, body = split_control(text)
-    given = _description(clean(control or ""))
+    given = _description(clean(control)) if control else ""
+    if not given and not own:
+        return body
     comma = "\uff0c" if re.search(f"[{CJK}]$", given) else ", "
     description = comma.join(dict.fromkeys(part for part in (given, own) if part))
     return f"({description}){body}" if description else body

@@ -40,6 +40,8 @@ def unknown_scripts(text: str) -> list[str]:
     >>> unknown_scripts("Hello, გამარჯობა!")
     ['Georgian']
     """
+    if text.isascii():
+        return []
     found: dict[str, None] = {}
     for char in dict.fromkeys(text):
         if unicodedata.category(char) in ("Lu", "Ll", "Lt", "Lo") and (script := _script(char)):

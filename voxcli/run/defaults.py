@@ -1,0 +1,49 @@
+"""`--defaults file.yaml`: what the lines of a manifest take where neither they, the options nor the preset say it.
+
+ref: anna.wav        # paths start from this file's folder
+steps: 16
+pause_after: 0.8
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from voxcli.errors import InputError
+from voxcli.run.fields import LineFields
+from voxcli.run.manifest import Common, messages_of
+from voxcli.run.settings import DEFAULTS, NAMES
+from voxcli.run.voicefile import voice_path
+
+
+class DefaultFields(LineFields):
+    """All that a line may say, but what names the line itself and the preset, which has an option."""
+
+
+def read_defaults(path: Path) -> Common:
+    """Raises InputError, naming the file and every field that is wrong."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
+        fields = DefaultFields.model_validate(values or {}, strict=True)
+        settings = DEFAULTS.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
+    except OSError as error:
+        raise InputError(f"can't read the defaults {path}: {error.strerror or error}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise InputError(f"defaults {path} are not YAML: {' '.join(str(error).split())}") from error
+    except ValidationError as error:
+        wrong = "; ".join(messages_of(error, values if isinstance(values, dict) else {}, DefaultFields))
+        raise InputError(f"defaults {path}: {wrong}") from error
+    except InputError as error:
+        raise InputError(f"defaults {path}: {error}") from error
+    return Common(
+        settings,
+        ref=path.parent / fields.ref if fields.ref else None,
+        prompt_audio=path.parent / fields.prompt_audio if fields.prompt_audio else None,
+        prompt_text=fields.prompt_text,
+        control=fields.control,
+        voice=voice_path(fields.voice, path.parent) if fields.voice else None,
+        pause_after=fields.pause_after,
+    )
