@@ -1,0 +1,84 @@
+"""Subtitles, the joined file and the report, from the command line through the real engine with a tiny checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import soundfile
+
+from voxcli.cli.main import run
+
+FAST = ["--steps", "2", "--max-seconds", "1.5", "--seed", "3"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
+    return tmp_path
+
+
+def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [
+        {"id": "z", "text": "One. Two. Three.", "pause_after": 0.25},
+        {"id": "a", "text": "(a warm voice)Four.", "pause_after": 0},
+        {"id": "m", "text": "Five.", "out": "deep/five.flac"},
+    ]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    command = ["batch", "lines.jsonl", "-o", "out", *FAST, "--max-chars", "20"]
+    command += ["--join", "book.wav", "--subtitles", "srt", "--report", "report.html"]
+    assert run(command) in (0, 1)  # 1: the tiny model runs into the length limit
+    told = capsys.readouterr().err
+    files = [Path("out/z.wav"), Path("out/a.wav"), Path("out/deep/five.flac")]
+    lengths = [soundfile.info(path).duration for path in files]
+    book = soundfile.info("book.wav")
+    assert book.duration == pytest.approx(sum(lengths) + 0.25, abs=1e-3)
+    assert all(path.with_suffix(".srt").is_file() for path in files)
+    blocks = [block.split("\n") for block in Path("book.srt").read_text().strip().split("\n\n")]
+    assert [block[2] for block in blocks] == ["One. Two. Three.", "Four.", "Five."]
+    assert blocks[1][1].startswith(f"00:00:0{lengths[0] + 0.25:.3f}".replace(".", ","))
+    assert 'href="out/deep/five.flac"' in Path("report.html").read_text()
+    assert "book.wav: " in told and "report.html shows all lines" in told
+
+    made = Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()
+    Path("book.wav").unlink(), Path("out/a.srt").unlink()
+    assert run(command) in (0, 1)  # again: made of what is finished
+    assert (Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()) == made
+    assert Path("out/a.srt").is_file()
+
+
+def test_synth_writes_subtitles_beside_the_file() -> None:
+    assert run(["synth", "Hello there. And on.", "-o", "hello.flac", "--subtitles", "vtt", *FAST]) == 0
+    end = soundfile.info("hello.flac").duration
+    assert Path("hello.vtt").read_text() == (f"WEBVTT\n\n00:00:00.000 --> 00:00:0{end:.3f}\nHello there. And on.\n")
+
+
+def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_refused(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["synth", "Hello.", "-o", "a.ogg", "--sample-rate", "16000", "--level", "-20", *FAST]) == 0
+    assert soundfile.info("a.ogg").samplerate == 16_000
+    assert run(["synth", "Hello.", "-o", "b.ogg", "--sample-rate", "44100", *FAST]) == 2
+    assert "format ogg knows the sample rates 8000, 12000, 16000, 24000, 48000, not 44100" in capsys.readouterr().err
+    Path("lines.jsonl").write_text('{"text": "Hello.", "format": "ogg"}\n{"text": "Hello."}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out", "--sample-rate", "44100"]) == 2
+    assert "line 1: format ogg knows" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        (["--subtitles", "ass"], "subtitles are srt or vtt, not 'ass'"),
+        (["--join", "book.doc"], "can't tell the format of 'book.doc'"),
+        (["--report", "report.pdf"], "end its name with .html"),
+    ],
+)
+def test_a_wrong_product_is_refused_before_anything_is_made(
+    option: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("lines.txt").write_text("Hello.\n")
+    assert run(["batch", "lines.txt", "-o", "out", *option]) == 2
+    assert told in capsys.readouterr().err
+    assert not Path("out").exists()

@@ -1,0 +1,93 @@
+"""A headless Chromium, driven through chromedriver by the WebDriver protocol: JSON over HTTP, no library needed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.request
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+DRIVER = shutil.which("chromedriver")
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
+MISSING = "chromedriver and Chromium are not installed (Debian: chromium, chromium-driver)"
+
+
+class Browser:
+    """One window of `size` pixels, in light or dark."""
+
+    def __init__(self, size: tuple[int, int] = (1400, 900), *, dark: bool = False):
+        self.size = size
+        self.dark = dark
+
+    def __enter__(self) -> Browser:
+        assert DRIVER and BROWSER, MISSING
+        self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.process = subprocess.Popen(
+            [DRIVER, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert self.process.stdout is not None
+        port = next(
+            found[1] for line in self.process.stdout if (found := re.search(r"successfully on port (\d+)", line))
+        )
+        self.address = f"http://127.0.0.1:{port}/session"
+        arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
+        arguments += ["--hide-scrollbars", f"--user-data-dir={self.profile.name}"]
+        arguments += [f"--window-size={self.size[0]},{self.size[1]}"]
+        arguments += ["--blink-settings=preferredColorScheme=" + ("0" if self.dark else "1")]
+        options = {"binary": BROWSER, "args": arguments}
+        logs = {"browser": "ALL"}
+        wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": logs}}}
+        self.address += "/" + self._send("POST", "", wanted)["sessionId"]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._send("DELETE", "")
+        self.process.terminate()
+        self.process.communicate()
+        self.profile.cleanup()
+
+    def open(self, path: Path) -> None:
+        self._send("POST", "/url", {"url": path.absolute().as_uri()})
+
+    def run(self, script: str) -> Any:
+        """What the body of a function returns."""
+        return self._send("POST", "/execute/sync", {"script": script, "args": []})
+
+    def wait(self, expression: str) -> None:
+        """Until it is true, for 5 seconds at most."""
+        script = (
+            "const done = arguments[0], end = Date.now() + 5000;"
+            f"(function look() {{ if ({expression}) done(true); else if (Date.now() > end) done(false);"
+            "else setTimeout(look, 20); })();"
+        )
+        assert self._send("POST", "/execute/async", {"script": script, "args": []}), f"never true: {expression}"
+
+    def click(self, selector: str) -> None:
+        """As a person does: the page takes it for a gesture."""
+        found = self._send("POST", "/element", {"using": "css selector", "value": selector})
+        self._send("POST", f"/element/{next(iter(found.values()))}/click", {})
+
+    def type(self, selector: str, text: str) -> None:
+        found = self._send("POST", "/element", {"using": "css selector", "value": selector})
+        self._send("POST", f"/element/{next(iter(found.values()))}/value", {"text": text})
+
+    def complaints(self) -> list[str]:
+        """What stands in the console."""
+        return [entry["message"] for entry in self._send("POST", "/se/log", {"type": "browser"})]
+
+    def screenshot(self) -> bytes:
+        return base64.b64decode(self._send("GET", "/screenshot"))
+
+    def _send(self, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
+        body = None if data is None else json.dumps(data).encode()
+        request = urllib.request.Request(self.address + path, body, {"Content-Type": "application/json"}, method=method)
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.load(answer)["value"]

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import io
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli.audio.join import FADE_S
+from voxcli.cli.main import run
+from voxcli.engine.engine import Engine
+from voxcli.errors import OutputError
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weights import load_model
+from voxcli.run.job import Job
+from voxcli.run.plan import prepare
+from voxcli.run.settings import Settings
+from voxcli.run.stream import Stream, wav_header, write_stream
+from voxcli.text.split import SENTENCE_PAUSE_S
+
+ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+TEXT = "Hello there. And so it goes on."
+
+
+@pytest.fixture(scope="module")
+def model(tiny_checkpoint: Path) -> VoxCPM2:
+    return load_model(tiny_checkpoint, device="cpu")
+
+
+def stream(model: VoxCPM2, text: str = TEXT, **settings: Any) -> Stream:
+    values = {"seed": 3, "steps": 2, "min_seconds": 1.0, "max_seconds": 2.0, **settings}
+    utterance = prepare(Job("-", text, Path("-"), settings=Settings(**values)))
+    return Stream(Engine(model), utterance, say=pytest.fail)
+
+
+def test_the_first_sound_goes_out_with_the_first_patch(model: VoxCPM2) -> None:
+    sound = stream(model)
+    first = next(iter(sound))
+    assert len(first) == model.patch_samples
+    assert sound.engine.counters.steps == 1
+    pieces = stream(model, max_chars=20)
+    fade = round(FADE_S * model.sample_rate)  # held back, in case the piece ends here
+    assert len(next(iter(pieces))) == model.patch_samples - fade
+    assert pieces.engine.counters.steps == 1
+
+
+def test_what_is_streamed_is_what_a_file_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    common = ["synth", TEXT, "--seed", "3", "--steps", "3", "--max-seconds", "2", "--model", str(tiny_checkpoint)]
+    assert run([*common, "-o", "a.wav"]) == 0
+    command = [sys.executable, "-m", "voxcli", *common, "-o", "-"]
+    made = subprocess.run(command, capture_output=True, check=True, env=ENV)
+    raw = subprocess.run([*command, "--raw"], capture_output=True, check=True, env=ENV)
+    samples, rate = soundfile.read(io.BytesIO(made.stdout), dtype="int16")
+    whole, _ = soundfile.read("a.wav", dtype="int16")
+    assert rate == 24_000
+    assert np.abs(samples.astype(int) - whole).max() <= 4  # 1e-4
+    assert made.stdout == wav_header(24_000) + raw.stdout
+    assert b"stdout (WAV, 24000 Hz): " in made.stderr and b", seed 3 (" in made.stderr
+    assert b"raw, 16 bit little endian, 24000 Hz, mono" in raw.stderr
+    assert list(Path().iterdir()) == [Path("a.wav")]
+
+
+def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:
+    sound = stream(model, max_chars=20, max_seconds=None)
+    samples = np.concatenate(list(sound))
+    first, second = (sound.take.clips[index].audio for index in range(2))
+    assert first is not None and second is not None
+    pause = round(SENTENCE_PAUSE_S * model.sample_rate)
+    assert len(samples) == len(first) + pause + len(second)
+    fade = round(FADE_S * model.sample_rate)
+    assert np.array_equal(samples[fade : len(first) - fade], first[fade:-fade])
+    assert not samples[len(first) : len(first) + pause].any()
+    assert samples[0] == samples[-1] == 0.0
+    # the second piece speaks like the first, as in a file
+    assert len(sound.take.request(1, model, sound._voices).prompt.patches) == sound.take.clips[0].patches
+
+
+def test_max_seconds_and_the_rate_hold(model: VoxCPM2) -> None:
+    for rate in (None, 16_000):
+        sound = stream(model, max_chars=20, sample_rate=rate, max_seconds=1.5)
+        samples = np.concatenate(list(sound))
+        assert len(samples) == pytest.approx(1.5 * (rate or model.sample_rate), abs=1)
+        assert sound.cut_off
+    assert sound.rate == 16_000
+    sink = io.BytesIO()
+    assert "cut off at 1.5 s of audio in " in write_stream(stream(model, max_chars=20, max_seconds=1.5), sink, raw=True)
+    assert len(sink.getvalue()) == 2 * 1.5 * model.sample_rate
+
+
+def test_the_header_is_that_of_a_wav_file(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", np.zeros(10), 22_050, subtype="PCM_16")
+    theirs = (tmp_path / "a.wav").read_bytes()[:44]
+    ours = wav_header(22_050)
+    assert len(ours) == 44
+    assert (ours[:4], ours[8:40]) == (theirs[:4], theirs[8:40])
+    assert struct.unpack("<I", ours[40:]) == (0xFFFFFFFF,)
+
+
+def test_a_reader_that_goes_away_is_told_in_one_line(model: VoxCPM2) -> None:
+    class Closed(io.BytesIO):
+        def write(self, data: Any) -> int:
+            if self.tell() > 10_000:
+                raise BrokenPipeError(32, "Broken pipe")
+            return super().write(data)
+
+    sound = stream(model)
+    with pytest.raises(OutputError, match=r"^stdout was closed after 0\.\d s of audio$"):
+        write_stream(sound, Closed(), raw=False)
+
+
+def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, tiny_checkpoint: Path) -> None:
+    command = [sys.executable, "-m", "voxcli", "synth", "Hello there. " * 30, "-o", "-", "--steps", "2"]
+    with subprocess.Popen(
+        [*command, "--model", str(tiny_checkpoint)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=ENV,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        assert process.stdout.read(4) == b"RIFF"
+        process.stdout.close()
+        (told,) = process.stderr.read().decode().splitlines()
+    assert process.returncode == 1
+    assert told.startswith("voxcpm2: stdout was closed after ")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["-o", "-", "--subtitles", "srt"], "--subtitles lie beside a file"),
+        (["-o", "-", "--level", "-20"], "--level needs the whole sound"),
+        (["-o", "a.wav", "--raw"], "--raw is for -o -"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    options: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["synth", "Hello.", *options, "--model", "nowhere"]) == 2
+    shown = capsys.readouterr()
+    assert told in shown.err and shown.out == ""

@@ -1,0 +1,39 @@
+"""What `synth` and `clone` share: one text into a file, or to stdout while it is spoken."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from voxcli.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from voxcli.run.job import Job
+    from voxcli.run.load import ModelOptions
+
+
+def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -> None:
+    """Raises InputError for options that do not go together, before a model is loaded."""
+    from voxcli.run.speak import STDOUT, speak_aloud, speak_one
+    from voxcli.run.subtitles import subtitles_named
+
+    kind = subtitles_named(subtitles)
+    if job.out != STDOUT:
+        if raw:
+            raise InputError("--raw is for -o -: the name of a file tells its format")
+        print(speak_one(job, engine, kind), file=sys.stderr)
+        return
+    if kind is not None:
+        raise InputError("--subtitles lie beside a file: name one with -o")
+    if job.settings.level is not None:
+        raise InputError("--level needs the whole sound: name a file with -o")
+    if sys.stdout.isatty():
+        raise InputError("-o - sends sound to stdout, which is a terminal here: pipe it to a player, or name a file")
+    try:
+        told = speak_aloud(job, engine, sys.stdout.buffer, raw=raw)
+    except OutputError:
+        # what is left in the buffer has nowhere to go, and Python would complain of that when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+    print(told, file=sys.stderr)

@@ -1,0 +1,119 @@
+"""One text as sound on stdout while it is generated: the first patch goes out before the second is made.
+
+What has been heard can't be taken back: a clip far too long for its text is not run again, and the level of a long
+text's pieces is not evened out. All else is as in a file.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Iterator
+from typing import BinaryIO
+
+import numpy as np
+import soxr
+from numpy.typing import NDArray
+
+from voxcli.audio.join import FADE_S, faded
+from voxcli.engine.engine import Engine
+from voxcli.errors import OutputError
+from voxcli.run.plan import Utterance
+from voxcli.run.report import clock
+from voxcli.run.take import Take
+from voxcli.run.voices import Voices
+
+Samples = NDArray[np.float32]
+
+UNKNOWN = 0xFFFFFFFF  # the sizes in the header of a WAV file whose length is not known yet
+SUBTYPE_PCM, MONO, BITS = 1, 1, 16
+
+
+class Stream:
+    """Iterate for the sound of an utterance: float32 blocks at `rate` Hz. `encoder` and `say` as a Session has them."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        utterance: Utterance,
+        *,
+        encoder: Callable[[], str] = str,
+        say: Callable[[str], None],
+    ):
+        self.engine = engine
+        self.take = Take.of(utterance)
+        self.cut_off = False
+        self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
+        self._voices = Voices(engine, [utterance], encoder=encoder, say=say)
+
+    def __iter__(self) -> Iterator[Samples]:
+        native = self.engine.model.sample_rate
+        if self.rate == native:
+            yield from self._limited()
+            return
+        resampler = soxr.ResampleStream(native, self.rate, 1, dtype="float32", quality="VHQ")
+        for block in self._limited():
+            yield resampler.resample_chunk(block)
+        yield resampler.resample_chunk(np.zeros(0, np.float32), last=True)
+
+    def _limited(self) -> Iterator[Samples]:
+        """As much as max_seconds allows."""
+        longest = self.take.job.settings.max_seconds
+        left = None if longest is None else round(longest * self.engine.model.sample_rate)
+        for block in self._whole():
+            if left is not None and len(block) > left:
+                self.cut_off = True
+                yield block[:left]
+                return
+            if left is not None:
+                left -= len(block)
+            yield block
+
+    def _whole(self) -> Iterator[Samples]:
+        pieces, model = self.take.utterance.pieces, self.engine.model
+        with self._voices:
+            for index, piece in enumerate(pieces):
+                sound = self._piece(index)
+                yield from faded(sound, round(FADE_S * model.sample_rate)) if len(pieces) > 1 else sound
+                yield np.zeros(round(piece.pause_s * model.sample_rate), np.float32)
+
+    def _piece(self, index: int) -> Iterator[Samples]:
+        stream = self.engine.stream(self.take.request(index, self.engine.model, self._voices))
+        yield from stream
+        assert stream.clip is not None, "a stream that has ended has its clip"
+        self.take.clips[index] = stream.clip
+        self.cut_off = self.cut_off or stream.clip.stop_reason == "length"
+
+
+def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
+    """Write it as a WAV file of 16 bits, or `raw` without the header, and describe in a line what went out.
+
+    Raises OutputError when nobody reads on.
+    """
+    began = time.perf_counter()
+    first = 0.0
+    samples = 0
+    try:
+        if not raw:
+            sink.write(wav_header(stream.rate))
+        for block in stream:
+            if not len(block):
+                continue
+            sink.write(np.clip(np.rint(block * 32768), -32768, 32767).astype("<i2").tobytes())
+            sink.flush()
+            first = first or time.perf_counter() - began
+            samples += len(block)
+    except OSError as error:
+        raise OutputError(f"stdout was closed after {clock(samples / stream.rate)} of audio") from error
+    kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
+    return (
+        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{clock(samples / stream.rate)} of audio in "
+        f"{clock(time.perf_counter() - began)}, the first after {clock(first)}, seed {stream.take.seed}"
+    )
+
+
+def wav_header(rate: int) -> bytes:
+    """Of 16 bit mono sound that goes on as long as there is data."""
+    width = MONO * BITS // 8
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, SUBTYPE_PCM, MONO, rate, rate * width, width, BITS)
+    return struct.pack("<4sI4s", b"RIFF", UNKNOWN, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN)
