@@ -43,10 +43,14 @@ class Products:
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the report is a page: end its name with .html, not {report.name!r}")
 
+    @property
+    def folders(self) -> set[Path]:
+        return {path.parent for path in (self.join, self.report) if path is not None}
+
     def prepare(self, rate: int) -> None:
         """Prove that they can be written; `rate` is what files will have that ask for none. Raises OutputError."""
-        for path in filter(None, (self.join, self.report)):
-            prepare_folder(path.parent)
+        for folder in self.folders:
+            prepare_folder(folder)
         if self.join is not None:
             check_output(self.join, self.jobs[0].settings.sample_rate or rate, format=self.format)
 
