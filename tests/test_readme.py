@@ -1,38 +1,34 @@
-"""README's tables name what the code has, and its commands are those CI runs."""
+"""README's tables are those the code makes, and its commands are those CI runs."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
-from voxcli.errors import InputError, ModelError, VoxError
-from voxcli.run.manifest import FIELD_NAMES
+from tests.readme import MARKED, README, TABLES, written
+from voxcli import errors
+from voxcli.cli.main import EXIT_CODES, INTERRUPTED
+from voxcli.run.manifest import FIELD_NAMES, Row
 from voxcli.run.results import Result
-from voxcli.run.settings import DEFAULTS
 
 TEST_COMMAND = 'pip install -c constraints.txt ".[test]" && pytest'
 
 
-def table(readme: str, heading: str) -> dict[str, str]:
-    section = readme.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    return {name: text for name, text in re.findall(r"^\| `?(\w+)`? \| (.+) \|$", section, re.MULTILINE)}
+def test_the_tables_are_those_of_the_code() -> None:
+    text = README.read_text(encoding="utf-8")
+    assert MARKED.findall(text) == list(TABLES)
+    assert text == written(text), "run `python -m tests.readme`"
 
 
-def test_manifest_fields(repository: Path) -> None:
-    fields = table((repository / "README.md").read_text(encoding="utf-8"), "Manifests")
-    assert fields.keys() - {"field"} == set(FIELD_NAMES)
-    for name in ("cfg", "steps", "max_chars"):
-        assert f"{getattr(DEFAULTS, name)}" in fields[name]
+def test_the_tables_are_whole() -> None:
+    for name, fields in (("manifest", FIELD_NAMES), ("results", tuple(Result.__dataclass_fields__))):
+        first_cells = [line.split("`")[1] for line in TABLES[name]().splitlines()[2:]]
+        assert sorted(first_cells) == sorted(fields)
+    assert all(field.description for field in Row.model_fields.values())
 
 
-def test_result_fields_in_order(repository: Path) -> None:
-    fields = table((repository / "README.md").read_text(encoding="utf-8"), "Results")
-    assert [name for name in fields if name != "field"] == list(Result.__dataclass_fields__)
-
-
-def test_exit_codes(repository: Path) -> None:
-    codes = table((repository / "README.md").read_text(encoding="utf-8"), "Exit codes").keys()
-    assert {str(error.exit_code) for error in (VoxError, InputError, ModelError)} | {"0", "130"} == codes - {"code"}
+def test_every_error_has_a_meaning() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.VoxError)]
+    assert {kind.exit_code for kind in kinds} | {0, INTERRUPTED} == EXIT_CODES.keys()
 
 
 def test_ci_ends_with_the_test_command(repository: Path) -> None:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from voxcli.audio.levels import active_rms, frame_rms, quietest_place, to_level, trim_silence
+from voxcli.audio.levels import active_rms, frame_rms, quietest_place, silence_at_end, to_level, trim_silence
 from voxcli.audio.resample import resample
 
 RATE = 16_000
@@ -45,6 +45,14 @@ def test_the_quietest_place_is_well_inside_the_pause() -> None:
     clip = np.concatenate([tone(1), silence(0.2), tone(1)])
     assert 1.05 * RATE - 1 <= quietest_place(clip, RATE, 0, len(clip)) <= 1.15 * RATE + 1
     assert quietest_place(silence(1), RATE, 0, RATE) >= 0.9 * RATE
+
+
+def test_silence_at_the_end_goes_by_the_clips_own_peak() -> None:
+    sound = np.full(8_000, 0.01, np.float32)
+    hiss = np.full(24_000, 0.00009, np.float32)
+    assert silence_at_end(np.concatenate([sound, hiss]), 16_000) == 1.5
+    assert silence_at_end(np.concatenate([hiss, sound]), 16_000) == 0.0
+    assert silence_at_end(np.zeros(16_000, np.float32), 16_000) == 1.0
 
 
 def test_trim_goes_by_the_clips_own_peak() -> None:

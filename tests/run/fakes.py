@@ -30,6 +30,7 @@ class FakeModel:
     patch_s: float = PATCH_S
     sample_rate: int = RATE
     encoder_rate: int = RATE
+    device: torch.device = field(default_factory=lambda: torch.device("cpu"))
 
 
 @dataclass

@@ -27,7 +27,7 @@ def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool) -> 
     engine = FakeEngine()
     console = Console(file=screen, force_terminal=watched, width=100)
     with Display(Summary(), make_plan(JOBS), console) as display:
-        display.started(Loaded(cast(Engine, engine), "a fake"))
+        display.started(Loaded(cast(Engine, engine), "a fake", Path()))
         assert engine.on_patch is not None
         engine.on_patch({"a#1#0": 9, "b#0": 5})
         engine.on_patch({"b#0": 20})  # the other waits for its sound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -13,13 +14,16 @@ import soundfile
 from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
 from voxcli.audio.levels import active_rms
 from voxcli.engine.engine import Engine
+from voxcli.engine.request import Clip, Request
 from voxcli.errors import InputError, OutputError, SynthesisError
 from voxcli.run import session as session_module
+from voxcli.run import take as take_module
 from voxcli.run.job import Job
 from voxcli.run.plan import make_plan
 from voxcli.run.results import Outcome, ResultLog
 from voxcli.run.session import Session
 from voxcli.run.settings import Settings
+from voxcli.text.split import SENTENCE_PAUSE_S
 
 LONG = "The wind came over the hill. " * 4
 
@@ -133,6 +137,17 @@ def test_pieces_of_a_long_text_share_seed_and_the_voice_of_the_first(tmp_path: P
     assert result.seed == 7
 
 
+def test_the_results_tell_when_which_words_are_heard(tmp_path: Path) -> None:
+    text = "(a warm voice)One two three four. Five six seven."
+    speak(tmp_path, FakeEngine(), [job(tmp_path, "a", text, settings=Settings(max_chars=20))])
+    (line,) = logged(tmp_path)
+    described = len("(a warm voice)One two three four.") * PATCH_S  # the fake engine speaks each character of a request
+    assert line["cues"] == [
+        [0.0, pytest.approx(described), "One two three four."],
+        [pytest.approx(described + SENTENCE_PAUSE_S), pytest.approx(line["duration_s"]), "Five six seven."],
+    ]
+
+
 def test_pieces_with_a_voice_of_their_own_wait_for_nobody(tmp_path: Path) -> None:
     engine = FakeEngine()
     ref = voice(tmp_path / "v.wav")
@@ -211,15 +226,17 @@ def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
     assert outcomes["b"].result.ok
 
 
-@pytest.mark.parametrize("stage", ["build_prompt", "write_audio"])
-def test_an_error_nobody_foresaw_ends_its_job_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str) -> None:
-    real = getattr(session_module, stage)
+@pytest.mark.parametrize(("module", "stage"), [(take_module, "build_prompt"), (session_module, "write_audio")])
+def test_an_error_nobody_foresaw_ends_its_job_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
+) -> None:
+    real = getattr(module, stage)
 
     def fail_once(*args: Any, **values: Any) -> Any:
-        monkeypatch.setattr(session_module, stage, real)
+        monkeypatch.setattr(module, stage, real)
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(session_module, stage, fail_once)
+    monkeypatch.setattr(module, stage, fail_once)
     outcomes = speak(tmp_path, FakeEngine(), [job(tmp_path, name, "Hello.") for name in ("a", "b", "c")])
     (failed,) = [outcome for outcome in outcomes.values() if not outcome.result.ok]
     assert failed.result.error == "unexpected ZeroDivisionError: by zero"
@@ -254,3 +271,25 @@ def test_leaving_early_writes_what_is_finished(tmp_path: Path) -> None:
     done = logged(tmp_path)
     assert 1 <= len(done) < 60
     assert all((tmp_path / line["out"]).is_file() for line in done)
+
+
+class Doubtful(FakeEngine):
+    """Its clips are bad cases, cut off, with silence at their end."""
+
+    def _clip(self, request: Request) -> Clip:
+        clip = super()._clip(request)
+        assert clip.audio is not None
+        clip.audio = np.concatenate((clip.audio, np.zeros(2 * RATE, np.float32)))
+        clip.stop_reason, clip.attempts, clip.bad_case = "length", 3, True
+        return clip
+
+
+def test_what_is_doubtful_in_a_clip_is_told_as_warnings(tmp_path: Path) -> None:
+    result = speak(tmp_path, Doubtful(), [job(tmp_path, "a", "Hello.")])["a"].result
+    assert result.warnings == (
+        "cut off at a length limit",
+        "far too long for its text, also after 3 attempts",
+        "2.0 s of silence at its end",
+    )
+    runic = speak(tmp_path, FakeEngine(), [job(tmp_path, "b", "Hello \u16a0\u16a2\u16a6.")])["b"].result
+    assert runic.warnings == ("VoxCPM2 does not speak Runic",)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "to_level", "trim_silence"]
+__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "silence_at_end", "to_level", "trim_silence"]
 
 Samples = NDArray[np.float32]
 
@@ -55,6 +55,13 @@ def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:
     # A cumulative sum leaves dust of about 1e-16 of the total: what is within it is equally quiet.
     equal = np.flatnonzero(sums <= sums.min() + 1e-12 * power[-1])
     return start + int(equal[-1]) + size // 2
+
+
+def silence_at_end(samples: Samples, rate: int, *, threshold_db: float = -40.0) -> float:
+    """Seconds after the last sample louder than `threshold_db` below the clip's own peak; all of a clip without sound."""
+    size = np.abs(samples)
+    loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
+    return (len(samples) - (int(loud[-1]) + 1 if len(loud) else 0)) / rate
 
 
 def trim_silence(samples: Samples, rate: int, *, threshold_db: float = -40.0, keep_s: float = 0.1) -> Samples:

@@ -41,6 +41,7 @@ def batch(
         typer.Option("--defaults", metavar="FILE", help="A .yaml file of fields for lines that do not say them."),
     ] = None,
     ref: options.Ref = None,
+    voice: options.Voice = None,
     control: options.Control = None,
     file_format: Annotated[
         str | None,
@@ -56,6 +57,14 @@ def batch(
     normalize: options.Normalize = None,
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
+    subtitles: options.SubtitleKind = None,
+    join: Annotated[
+        Path | None,
+        typer.Option("--join", metavar="FILE", help="Join all files to this one, in the order of the manifest."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="HTML", help="Make a page of all lines, to listen and compare.")
+    ] = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     lora: options.Lora = None,
@@ -74,7 +83,10 @@ def batch(
     from voxcli.run.defaults import read_defaults
     from voxcli.run.manifest import Common, read_manifest
     from voxcli.run.plan import make_plan
+    from voxcli.run.products import Products
+    from voxcli.run.resume import Redo, preview
     from voxcli.run.speak import speak_all
+    from voxcli.run.subtitles import subtitles_named
 
     common = read_defaults(defaults) if defaults is not None else Common()
     settings = options.settings(
@@ -92,12 +104,24 @@ def batch(
         format=file_format,
     )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype, max_batch=max_batch)
-    common = replace(common, settings=settings, ref=ref or common.ref, control=control or common.control)
-    plan = make_plan(read_manifest(manifest, out, common))
+    named = options.voice_file(voice, ref)
+    if named is not None:
+        common = replace(common, ref=None, prompt_audio=None, prompt_text=None)
+    common = replace(
+        common,
+        settings=settings,
+        ref=ref or common.ref,
+        voice=named or (None if ref else common.voice),
+        control=control or common.control,
+    )
+    jobs = read_manifest(manifest, out, common)
+    products = Products(jobs, subtitles=subtitles_named(subtitles), join=join, report=report, title=str(out))
+    plan = make_plan(jobs)
+    redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
-        print("\n".join(plan.lines()))
+        print("\n".join([*plan.lines(), *preview(plan, out, redo)]))
         raise typer.Exit(1 if plan.refused else 0)
-    summary = speak_all(plan, out, engine, redo="all" if force else "failed" if retry_failed else "changed")
+    summary = speak_all(plan, out, engine, redo=redo, products=products)
     print("\n".join(summary.lines()), file=sys.stderr)
     if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

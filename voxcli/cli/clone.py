@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,9 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.cli.single import speak
 from voxcli.cli.synth import read_text
+from voxcli.errors import InputError
 
 EXAMPLES = examples(
     'voxcpm2 clone --ref voice.wav "The sun is rising." -o sunrise.wav',
@@ -23,10 +24,13 @@ def register(app: typer.Typer) -> None:
 
 
 def clone(
-    ref: Annotated[Path, typer.Option("--ref", metavar="AUDIO", help="A recording of the voice, 1 to 60 seconds.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help=options.OUT_HELP)],
     text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from a file; - is stdin.")] = None,
+    ref: Annotated[
+        Path | None, typer.Option("--ref", metavar="AUDIO", help="A recording of the voice, 1 to 60 seconds.")
+    ] = None,
+    voice: options.Voice = None,
     ref_text: Annotated[
         str | None,
         typer.Option("--ref-text", metavar="TEXT", help="The words of the recording: speech then goes on from it."),
@@ -42,17 +46,19 @@ def clone(
     normalize: options.Normalize = None,
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
+    subtitles: options.SubtitleKind = None,
+    raw: options.Raw = False,
     model: options.Model = None,
     lora: options.Lora = None,
     device: options.Device = "auto",
     dtype: options.Dtype = "auto",
     debug: options.Debug = False,
 ) -> None:
-    """Speak one text in the voice of a recording.
+    """Speak one text in the voice of a recording, or in a named voice.
 
     With --ref-text, speech goes on from the recording as if it had not ended.
     """
-    from voxcli.run.speak import single_job, speak_one
+    from voxcli.run.speak import single_job
 
     settings = options.settings(
         preset,
@@ -66,6 +72,13 @@ def clone(
         sample_rate=sample_rate,
         level=level,
     )
+    named = options.voice_file(voice, ref)
+    if named is None and ref is None:
+        raise InputError("whose voice? name a recording with --ref, or a voice with --voice")
+    if ref_text and ref is None:
+        raise InputError(
+            "--ref-text says the words of --ref; a named voice has its own, see `voxcpm2 voices add --text`"
+        )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
     job = single_job(
         read_text(text, file),
@@ -74,6 +87,7 @@ def clone(
         prompt_audio=ref if ref_text else None,
         prompt_text=ref_text,
         control=control,
+        voice=named,
         settings=settings,
     )
-    print(speak_one(job, engine), file=sys.stderr)
+    speak(job, engine, subtitles=subtitles, raw=raw)

@@ -1,7 +1,7 @@
 """The command `voxcpm2`: finds the subcommand, turns errors into one line and an exit code.
 
-stdout is data, stderr is for people. Exit codes: 0 all done, 1 some lines failed, 2 wrong input, 3 no usable model,
-130 interrupted. Importing this module, and `--help`, load neither torch nor anything else that takes time.
+stdout is data, stderr is for people. Importing this module, and `--help`, load neither torch nor anything else that
+takes time.
 """
 
 from __future__ import annotations
@@ -12,12 +12,20 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli import batch, bench, clone, doctor, download, presets, synth
+from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, voices
 from voxcli.cli.options import examples
-from voxcli.errors import ManifestError, VoxError
+from voxcli.errors import InputError, ManifestError, ModelError, VoxError
 
+TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
 INTERRUPTED = 130
 PROBLEMS_SHOWN = 50
+EXIT_CODES = {
+    0: "all done",
+    VoxError.exit_code: "some lines failed, or were cut off (unless --allow-truncated), or a file could not be written",
+    InputError.exit_code: "wrong input: usage, text, voice or manifest",
+    ModelError.exit_code: "no usable model or device",
+    INTERRUPTED: "interrupted with Ctrl-C",
+}
 
 app = typer.Typer(
     name="voxcpm2",
@@ -26,9 +34,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    help=f"{TITLE}\n\n\b\nExit codes:\n" + "\n".join(f"  {code:<5}{meaning}" for code, meaning in EXIT_CODES.items()),
     epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
 )
-for command in (synth, batch, clone, presets, bench, download, doctor):
+for command in (synth, batch, clone, voices, presets, bench, download, doctor):
     command.register(app)
 
 
@@ -49,7 +58,7 @@ def voxcpm2(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Text to speech with VoxCPM2, from one sentence to thousands of lines."""
+    """Options of the command itself; its help is the app's."""
 
 
 def main() -> None:

@@ -8,20 +8,36 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxcli.errors import InputError
 from voxcli.run.settings import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from voxcli.run.load import ModelOptions
 
 
-def _presets(incomplete: str) -> list[str]:
+def complete_preset(incomplete: str) -> list[str]:
     """For the completion of a shell."""
     from voxcli.run.presets import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
+def complete_voice(incomplete: str) -> list[str]:
+    from voxcli.run.voicefile import voice_names
+
+    return [name for name in voice_names() if name.startswith(incomplete)]
+
+
 Ref = Annotated[Path | None, typer.Option("--ref", metavar="AUDIO", help="Speak with the voice of this recording.")]
+Voice = Annotated[
+    str | None,
+    typer.Option(
+        "--voice",
+        metavar="NAME",
+        help="Speak with a named voice, see `voxcpm2 voices`.",
+        autocompletion=complete_voice,
+    ),
+]
 Control = Annotated[
     str | None,
     typer.Option("--control", metavar="TEXT", help='Describe the voice or the manner, as in "a warm, slow voice".'),
@@ -32,7 +48,7 @@ Preset = Annotated[
         "--preset",
         metavar="NAME|FILE",
         help="Settings by name, see `voxcpm2 presets`, or from a .yaml file.",
-        autocompletion=_presets,
+        autocompletion=complete_preset,
     ),
 ]
 Seed = Annotated[
@@ -76,6 +92,12 @@ Level = Annotated[
         help="Bring the speech to this RMS level, such as -20, its peak below -1 dBFS.  [default: as it was made]",
     ),
 ]
+OUT_HELP = "File to write: .wav, .flac, .ogg or .mp3; - sends WAV to stdout while it is spoken."
+Raw = Annotated[bool, typer.Option("--raw", help="With -o -: samples alone, 16 bit little endian, mono.")]
+SubtitleKind = Annotated[
+    str | None,
+    typer.Option("--subtitles", metavar="srt|vtt", help="Write subtitles beside the file, SubRip or WebVTT."),
+]
 Model = Annotated[
     str | None,
     typer.Option(
@@ -103,6 +125,17 @@ def settings(preset: str | None, base: Settings = DEFAULTS, **said: Any) -> Sett
 
         base = base.updated(load_preset(preset))
     return base.updated(said)
+
+
+def voice_file(voice: str | None, ref: Path | None) -> Path | None:
+    """The file of a named voice. Raises InputError when a recording is named as well."""
+    if voice is None:
+        return None
+    if ref is not None:
+        raise InputError("--voice and --ref exclude each other: a named voice is made of a recording already")
+    from voxcli.run.voicefile import voice_path
+
+    return voice_path(voice)
 
 
 def model_options(preset: str | None, **said: Any) -> ModelOptions:

@@ -10,6 +10,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.cli.single import speak
 from voxcli.errors import InputError
 
 EXAMPLES = examples(
@@ -23,10 +24,11 @@ def register(app: typer.Typer) -> None:
 
 
 def synth(
-    out: Annotated[Path, typer.Option("--out", "-o", help="File to write: .wav, .flac, .ogg or .mp3.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help=options.OUT_HELP)],
     text: Annotated[str | None, typer.Argument(help="The text; - reads it from stdin.", show_default=False)] = None,
     file: Annotated[Path | None, typer.Option("--file", "-f", help="Read the text from a file; - is stdin.")] = None,
     ref: options.Ref = None,
+    voice: options.Voice = None,
     control: options.Control = None,
     preset: options.Preset = None,
     seed: options.Seed = None,
@@ -38,6 +40,8 @@ def synth(
     normalize: options.Normalize = None,
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
+    subtitles: options.SubtitleKind = None,
+    raw: options.Raw = False,
     model: options.Model = None,
     lora: options.Lora = None,
     device: options.Device = "auto",
@@ -45,7 +49,7 @@ def synth(
     debug: options.Debug = False,
 ) -> None:
     """Speak one text, of any length, into a file."""
-    from voxcli.run.speak import single_job, speak_one
+    from voxcli.run.speak import single_job
 
     settings = options.settings(
         preset,
@@ -60,8 +64,9 @@ def synth(
         level=level,
     )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
-    job = single_job(read_text(text, file), out, ref=ref, control=control, settings=settings)
-    print(speak_one(job, engine), file=sys.stderr)
+    named = options.voice_file(voice, ref)
+    job = single_job(read_text(text, file), out, ref=ref, control=control, voice=named, settings=settings)
+    speak(job, engine, subtitles=subtitles, raw=raw)
 
 
 def read_text(text: str | None, file: Path | None) -> str:

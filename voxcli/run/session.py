@@ -8,62 +8,40 @@ holds up the engine. Whatever happens to one job ends that job with a result and
 
 from __future__ import annotations
 
-import math
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
-
-import torch
 
 from voxcli.audio.join import join
-from voxcli.audio.levels import to_level
-from voxcli.audio.read import read_voice
+from voxcli.audio.levels import silence_at_end, to_level
 from voxcli.audio.resample import resample
 from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
-from voxcli.engine.request import Clip, Request, Sampling
+from voxcli.engine.request import Clip, Request
 from voxcli.errors import SynthesisError, VoxError
-from voxcli.model.prompt import build_prompt
-from voxcli.run.job import Job, request_id
+from voxcli.run.cues import cues_of
+from voxcli.run.fingerprint import content_digest
+from voxcli.run.job import Job
 from voxcli.run.outputs import make_folder
-from voxcli.run.plan import Utterance, expected_seconds
+from voxcli.run.pace import now
+from voxcli.run.plan import Utterance
 from voxcli.run.results import Outcome, Result, ResultLog, failure, shown_path
+from voxcli.run.take import Take
+from voxcli.run.voices import Voices
 
+LONG_SILENCE_S = 1.0  # at the end of a file: more is told
 BACKLOG = 16  # takes that may wait for the disk before the engine does
-VOICES_KEPT = 64
-
-
-@dataclass(eq=False)
-class Take:
-    """A job under way: the clips of its pieces so far."""
-
-    utterance: Utterance
-    seed: int
-    clips: dict[int, Clip] = field(default_factory=dict)
-    began: float = math.inf
-    ended: float = 0.0
-    error: VoxError | None = None
-
-    @property
-    def job(self) -> Job:
-        return self.utterance.job
-
-    @property
-    def complete(self) -> bool:
-        return len(self.clips) == len(self.utterance.pieces)
 
 
 class Session:
     """Runs utterances on an engine, in the order given.
 
-    out:  the folder that results name files from.
-    say:  takes remarks for people, one line each.
+    out:      the folder that results name files from.
+    say:      takes remarks for people, one line each.
+    encoder:  gives the identity of the model's voice encoder, which named voices must have been made with.
     """
 
     def __init__(
@@ -74,23 +52,23 @@ class Session:
         *,
         log: ResultLog | None,
         say: Callable[[str], None],
+        encoder: Callable[[], str] = str,
     ):
+        utterances = list(utterances)
         self.engine = engine
         self.out = out
         self.log = log
         self.say = say
         self._ready: deque[tuple[Take, int]] = deque()
         for utterance in utterances:
-            seed = utterance.job.settings.seed
-            self._open(Take(utterance, secrets.randbits(31) if seed is None else seed))
+            self._open(Take.of(utterance))
         self._running: dict[str, tuple[Take, int]] = {}
         self._pending: deque[Future[Outcome]] = deque()
-        self._voice = lru_cache(maxsize=VOICES_KEPT)(self._read_voice)
-        self._voices_told: set[Path] = set()
+        self._voices = Voices(engine, utterances, encoder=encoder, say=say)
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""
-        with ThreadPoolExecutor(1, thread_name_prefix="writer") as self._writer:
+        with self._voices, ThreadPoolExecutor(1, thread_name_prefix="writer") as self._writer:
             while self._ready:  # pieces that wait for their first one may become ready after a round has ended
                 for clip in self.engine.generate(self._requests()):
                     self._collect(clip)
@@ -109,46 +87,12 @@ class Session:
             if take.error is not None:
                 continue
             try:
-                request = self._request(take, index)
+                request = take.request(index, self.engine.model, self._voices)
             except Exception as error:
                 self._give_up(take, _as_told(error))
                 continue
             self._running[request.request_id] = take, index
             yield request
-
-    def _request(self, take: Take, index: int) -> Request:
-        job, model = take.job, self.engine.model
-        reference = self._voice(job.ref, "right") if job.ref else None
-        if index and not job.voices:
-            reference = take.clips[0].latents
-        prompt = build_prompt(
-            model.tokenizer,
-            take.utterance.pieces[index].text,
-            patch_shape=model.patch_shape,
-            reference=reference,
-            prompt_text=take.utterance.prompt_text,
-            prompt_audio=self._voice(job.prompt_audio, "left") if job.prompt_audio else None,
-        )
-        return Request(request_id(job, index), prompt, self._sampling(take, index))
-
-    def _sampling(self, take: Take, index: int) -> Sampling:
-        settings, pieces, patch_s = take.job.settings, take.utterance.pieces, self.engine.model.patch_s
-        shortest, longest = Sampling.min_len, Sampling.max_len
-        if settings.max_seconds is not None:
-            longest = max(shortest + 1, math.floor(settings.max_seconds / patch_s + 1e-6))
-        if settings.min_seconds is not None:
-            share = expected_seconds(pieces[index].text) / sum(expected_seconds(piece.text) for piece in pieces)
-            # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
-            shortest = max(shortest, math.ceil(share * settings.min_seconds / patch_s - 1e-6) - 2)
-            shortest = min(shortest, longest - 1)
-        return Sampling(seed=take.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest)
-
-    def _read_voice(self, path: Path, padding: Literal["left", "right"]) -> torch.Tensor:
-        voice = read_voice(path, self.engine.model.encoder_rate)
-        if voice.notes and path not in self._voices_told:
-            self._voices_told.add(path)
-            self.say(f"{path}: {', '.join(voice.notes)}")
-        return self.engine.encode_voice(voice.samples, key=voice.sha256, padding=padding)
 
     # -- clips to files ---------------------------------------------------------------------------------------
     def _collect(self, clip: Clip) -> None:
@@ -199,6 +143,7 @@ class Session:
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         cut_off = len(audio) > limit or any(clip.stop_reason == "length" for clip in clips)
         audio = audio[:limit]
+        cues = cues_of(pieces, [len(part) for part in parts], rate, limit)
         if job.settings.sample_rate is not None:
             audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
         if job.settings.level is not None:
@@ -219,6 +164,12 @@ class Session:
             seed=clips[0].seed if len(clips) == 1 else take.seed,
             attempts=max(clip.attempts for clip in clips),
             sample_rate=rate,
+            voice_notes=take.voice.notes if take.voice else (),
+            warnings=(*take.utterance.warnings, *_doubts(clips, cut_off, silence_at_end(audio, rate))),
+            sha256=content_digest(job.out),
+            fingerprint=asdict(take.utterance.fingerprint) if take.utterance.fingerprint else None,
+            finished=now(),
+            cues=cues,
         )
 
     def _fail(self, job: Job, error: VoxError) -> Outcome:
@@ -228,6 +179,16 @@ class Session:
         if self.log is not None:
             self.log.append(outcome.result)
         return outcome
+
+
+def _doubts(clips: list[Clip], cut_off: bool, silence_s: float) -> Iterator[str]:
+    """What makes a clip worth listening to before it is used."""
+    if cut_off:
+        yield "cut off at a length limit"
+    if any(clip.bad_case for clip in clips):
+        yield f"far too long for its text, also after {max(clip.attempts for clip in clips)} attempts"
+    if silence_s > LONG_SILENCE_S:
+        yield f"{silence_s:.1f} s of silence at its end"
 
 
 def _as_told(error: Exception) -> VoxError:

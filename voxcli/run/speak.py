@@ -5,20 +5,29 @@ What was refused while planning is told and noted first; a model is loaded only 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 from voxcli.audio.write import check_output
+from voxcli.run.fingerprint import model_identity
 from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
-from voxcli.run.outputs import format_of, prepare_folder
+from voxcli.run.lock import FolderLock
+from voxcli.run.models import choose_model
+from voxcli.run.outputs import format_of, prepare_folder, sweep
 from voxcli.run.plan import Plan, make_plan
+from voxcli.run.products import Products
 from voxcli.run.progress import Display
 from voxcli.run.report import Summary
-from voxcli.run.results import Outcome, ResultLog, failure
+from voxcli.run.results import Outcome, ResultLog, failure, read_results
+from voxcli.run.resume import Redo, make_agenda
 from voxcli.run.settings import DEFAULTS, Settings
+from voxcli.run.subtitles import Subtitles, subtitles_path, write_subtitles
 
+STDOUT = Path("-")
 USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
 
 
@@ -30,13 +39,25 @@ def single_job(
     prompt_audio: Path | None = None,
     prompt_text: str | None = None,
     control: str | None = None,
+    voice: Path | None = None,
     settings: Settings = DEFAULTS,
 ) -> Job:
-    """The job of a command that speaks one text. Raises InputError."""
-    return Job(out.name, text, out, format_of(out, settings.format), ref, prompt_audio, prompt_text, control, settings)
+    """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
+    return Job(
+        id=out.name,
+        text=text,
+        out=out,
+        format="wav" if out == STDOUT else format_of(out, settings.format),
+        ref=ref,
+        prompt_audio=prompt_audio,
+        prompt_text=prompt_text,
+        control=control,
+        voice=voice,
+        settings=settings,
+    )
 
 
-def speak_one(job: Job, options: ModelOptions) -> str:
+def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> str:
     """Run one job and describe in a line what came of it. Raises its error when it fails."""
     plan = make_plan([job])
     folder = job.out.parent
@@ -47,26 +68,60 @@ def speak_one(job: Job, options: ModelOptions) -> str:
         (outcome,) = _outcomes(plan, folder, options, display, None)
         if outcome.error is not None:
             raise outcome.error
+        if subtitles is not None:
+            write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
         display.landed(outcome)
     return display.summary.one_line(outcome.result, job.out)
 
 
-def speak_all(plan: Plan, out: Path, options: ModelOptions) -> Summary:
-    """Run a plan into the folder `out`, with results.jsonl. A job that fails is told and counted, the rest run."""
+def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> str:
+    """Run one job to a stream that is heard meanwhile, and describe in a line what came of it. Raises its error."""
+    plan = make_plan([job])
+    for _, error in plan.refused:
+        raise error
+    with Display(Summary(), plan) as display:
+        for warning in plan.warnings:
+            display.say(warning)
+        loaded = load_engine(options, display.say)
+        from voxcli.run.stream import Stream, write_stream
+
+        display.started(loaded)
+        stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, say=display.say)
+        return f"{write_stream(stream, sink, raw=raw)} ({loaded.name})"
+
+
+def speak_all(
+    plan: Plan, out: Path, options: ModelOptions, *, redo: Redo = "changed", products: Products | None = None
+) -> Summary:
+    """Run a plan into the folder `out`, with results.jsonl. A job that fails is told and counted, the rest run.
+
+    redo: which lines of an earlier run are spoken again.  products: what is made of all files in the end.
+    """
+    began = time.time()
     prepare_folder(out)
+    if products is not None:
+        products.prepare(USUAL_RATE)
     with ExitStack() as stack:
         display = stack.enter_context(Display(Summary(), plan))
+        stack.enter_context(FolderLock(out, display.say))
         log = stack.enter_context(ResultLog(out))
-        for outcome in _outcomes(plan, out, options, display, log):
+        for outcome in _outcomes(plan, out, options, display, log, redo):
             if outcome.error is not None:
                 display.say(f"{outcome.job}: {outcome.error}")
             display.landed(outcome)
+            if products is not None:
+                products.add(outcome)
+        if products is not None:
+            products.make(display.say)
+            sweep(products.folders, began)
+        sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, began)
     return display.summary
 
 
 def _outcomes(
-    plan: Plan, out: Path, options: ModelOptions, display: Display, log: ResultLog | None
+    plan: Plan, out: Path, options: ModelOptions, display: Display, log: ResultLog | None, redo: Redo = "all"
 ) -> Iterator[Outcome]:
+    """One for every job of the plan; those kept from an earlier run come before those spoken now."""
     for job, error in plan.refused:
         outcome = failure(job, error, out)
         if log is not None:
@@ -76,8 +131,20 @@ def _outcomes(
         display.say(warning)
     if not plan.utterances:
         return
+    choice = choose_model(options.model, display.say)
+    utterances = plan.utterances
+    if log is not None:
+        earlier = read_results(out)
+        agenda = make_agenda(plan, earlier, out, model_identity(filter(None, (choice.folder, options.lora))), redo)
+        if earlier:
+            display.say(str(agenda))
+        display.summary.left = agenda.left
+        yield from agenda.kept
+        utterances = agenda.todo
+    if not utterances:
+        return
     from voxcli.run.session import Session  # brings torch: only when there is something to speak
 
-    loaded = load_engine(options, display.say)
+    loaded = load_engine(options, display.say, choice)
     display.started(loaded)
-    yield from Session(loaded.engine, plan.utterances, out, log=log, say=display.say).run()
+    yield from Session(loaded.engine, utterances, out, log=log, say=display.say, encoder=loaded.encoder).run()

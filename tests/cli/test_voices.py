@@ -1,0 +1,128 @@
+"""Named voices from the command line, with the real engine and a tiny random checkpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.checkpoints import write_checkpoint
+from voxcli.cli.main import run
+from voxcli.run.voicefile import read_info, voice_path, voices_folder
+
+SHORT = ["--seed", "5", "--steps", "2", "--max-seconds", "1"]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
+    t = np.arange(44_100 * 2) / 44_100
+    soundfile.write("v.wav", (0.3 * np.sin(2 * np.pi * 140 * t)).astype(np.float32), 44_100)
+    return tmp_path
+
+
+def sound(path: str) -> np.ndarray:
+    samples: np.ndarray = soundfile.read(path)[0]
+    return samples
+
+
+def test_a_named_voice_speaks_as_its_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["voices", "add", "anna", "--ref", "v.wav"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == f"{voice_path('anna')}\n"
+    assert shown.err == "voice anna: 2.0 s of v.wav, 44.1 kHz mono -> 16 kHz mono\n"
+    assert voice_path("anna").stat().st_size < 20_000
+    assert run(["clone", "--ref", "v.wav", "Hello.", "-o", "a.wav", *SHORT]) == 0
+    assert run(["clone", "--voice", "anna", "Hello.", "-o", "b.wav", *SHORT]) == 0
+    assert run(["synth", "--voice", "anna", "Hello.", "-o", "c.wav", *SHORT]) == 0
+    assert run(["synth", "Hello.", "-o", "d.wav", *SHORT]) == 0
+    assert np.array_equal(sound("a.wav"), sound("b.wav"))
+    assert np.array_equal(sound("a.wav"), sound("c.wav"))
+    assert not np.array_equal(sound("a.wav"), sound("d.wav"))
+
+
+def test_with_its_words_a_voice_is_gone_on_from() -> None:
+    assert run(["voices", "add", "anna", "--ref", "v.wav", "--text", " Hum\u00adming. "]) == 0
+    assert read_info(voice_path("anna")).text == "Humming."
+    line = {"id": "a", "text": "Hello.", "ref": "v.wav", "prompt_audio": "v.wav", "prompt_text": "Humming."}
+    Path("lines.jsonl").write_text(json.dumps(line))
+    assert run(["batch", "lines.jsonl", "-o", "out", "--allow-truncated", *SHORT]) == 0
+    assert run(["synth", "--voice", "anna", "Hello.", "-o", "b.wav", *SHORT]) == 0
+    assert np.array_equal(sound("out/a.wav"), sound("b.wav"))
+
+
+def test_voices_in_a_manifest(tmp_path: Path) -> None:
+    assert run(["voices", "add", "anna", "--ref", "v.wav"]) == 0
+    Path("sub").mkdir()
+    voice_path("anna").rename("sub/kept.safetensors")
+    assert run(["voices", "add", "ben", "--ref", "v.wav"]) == 0
+    lines = [
+        {"id": "own", "text": "Hello.", "voice": "ben"},
+        {"id": "file", "text": "Hello.", "voice": "kept.safetensors"},
+        {"id": "recorded", "text": "Hello.", "ref": "../v.wav"},
+        {"id": "common", "text": "Hello."},
+        {"id": "lost", "text": "Hello.", "voice": "nobody"},
+    ]
+    Path("sub/lines.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    assert run(["batch", "sub/lines.jsonl", "-o", "out", "--voice", "ben", *SHORT]) == 1
+    results = {line["id"]: line for line in map(json.loads, Path("out/results.jsonl").read_text().splitlines())}
+    assert results["lost"]["error"].startswith("no voice 'nobody', there are ben")
+    spoken = ["own", "file", "recorded", "common"]
+    for name in spoken:
+        assert results[name]["status"] == "ok"
+        assert results[name]["voice_notes"] == ["44.1 kHz mono -> 16 kHz mono"]
+        assert np.array_equal(sound(f"out/{name}.wav"), sound("out/own.wav"))
+
+
+def test_a_voice_of_another_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = write_checkpoint(tmp_path / "other", seed=9)
+    assert run(["voices", "add", "anna", "--ref", "v.wav", "--model", str(other)]) == 0
+    capsys.readouterr()
+    assert run(["synth", "--voice", "anna", "Hello.", "-o", "a.wav", *SHORT]) == 2
+    assert capsys.readouterr().err.startswith("voxcpm2: the voice 'anna' was made with another model; make it anew")
+    assert run(["synth", "--voice", "anna", "Hello.", "-o", "a.wav", "--model", str(other), *SHORT]) == 0
+
+
+def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["voices", "list"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err == f"voxcpm2: no voices yet in {voices_folder()}; `voxcpm2 voices add NAME --ref FILE` makes one\n"
+    assert run(["voices", "add", "anna", "--ref", "v.wav", "--text", "Hum."]) == 0
+    assert run(["voices", "add", "benjamin", "--ref", "v.wav"]) == 0
+    (voices_folder() / "odd.safetensors").write_text("what")
+    capsys.readouterr()
+    assert run(["voices", "list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == 'anna        2.0 s  v.wav  "Hum."'
+    assert lines[1] == "benjamin    2.0 s  v.wav"
+    assert "odd.safetensors is no voice" in lines[2]
+    assert run(["voices", "remove", "anna", "odd"]) == 0
+    assert capsys.readouterr().err == "removed anna\nremoved odd\n"
+    assert run(["voices", "remove", "anna"]) == 2
+    assert "no voice 'anna', there are benjamin" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["voices", "add", "a/b", "--ref", "v.wav"], "a voice's name is letters, digits, - _ and dots, and not 'a/b'"),
+        (["voices", "add", "anna", "--ref", "none.wav"], "none.wav"),
+        (["voices", "add", "anna", "--ref", "v.wav", "--text", "..."], "--text has no letter and no digit"),
+        (["synth", "--voice", "anna", "Hello.", "-o", "a.wav"], "no voice 'anna', there are none yet"),
+        (["synth", "--voice", "anna", "--ref", "v.wav", "Hello.", "-o", "a.wav"], "--voice and --ref exclude"),
+        (["clone", "Hello.", "-o", "a.wav"], "name a recording with --ref, or a voice with --voice"),
+        (["clone", "--voice", "anna", "--ref-text", "Hm.", "Hello.", "-o", "a.wav"], "a named voice has its own"),
+    ],
+)
+def test_what_can_not_be_is_told_before_a_model_is_looked_for(
+    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("voxcli.run.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    assert run(arguments) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line

@@ -1,0 +1,67 @@
+"""README's tables, made from what the code says of itself. `python -m tests.readme` writes them anew."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from voxcli.cli.main import EXIT_CODES
+from voxcli.run.fields import LineFields, SettingFields
+from voxcli.run.manifest import Row
+from voxcli.run.presets import preset_folder, read_preset
+from voxcli.run.results import Result
+from voxcli.run.settings import DEFAULTS, PAUSE_AFTER
+
+README = Path(__file__).parent.parent / "README.md"
+MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def rows(head: tuple[str, ...], body: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *body]
+    return "\n".join(f"| {' | '.join(cells)} |".replace("| --- ", "|---").replace("--- |", "---|") for cells in lines)
+
+
+def manifest() -> str:
+    own = [name for name in Row.model_fields if name not in LineFields.model_fields]
+    common = [name for name in LineFields.model_fields if name not in SettingFields.model_fields]
+    names = [*own, *common, *SettingFields.model_fields]
+    return rows(("field", "what it says"), ((f"`{name}`", _said(name)) for name in names))
+
+
+def _said(name: str) -> str:
+    description = Row.model_fields[name].description
+    default = PAUSE_AFTER if name == "pause_after" else getattr(DEFAULTS, name, None)
+    return f"{description}; {default} by default" if default else f"{description}"
+
+
+def results() -> str:
+    text = inspect.getdoc(Result) or ""
+    said = dict(re.findall(r"^(\w+): +(.+)\.$", text, re.MULTILINE))
+    return rows(("field", "what it says"), ((f"`{name}`", said[name]) for name in Result.__dataclass_fields__))
+
+
+def presets() -> str:
+    def row(path: Path) -> tuple[str, ...]:
+        preset = read_preset(str(path))
+        values = ", ".join(f"`{name}` {str(value).lower()}" for name, value in preset.values().items())
+        return f"`{path.stem}`", values, preset.description
+
+    return rows(("preset", "sets", "why"), map(row, sorted(preset_folder().glob("*.yaml"))))
+
+
+def exits() -> str:
+    return rows(("code", "meaning"), ((str(code), meaning) for code, meaning in EXIT_CODES.items()))
+
+
+TABLES = {"manifest": manifest, "results": results, "presets": presets, "exits": exits}  # in README's order
+
+
+def written(text: str) -> str:
+    """README with its tables as the code has them."""
+    return MARKED.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
+
+
+if __name__ == "__main__":
+    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
