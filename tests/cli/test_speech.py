@@ -294,3 +294,58 @@ def test_a_lora_changes_the_voice_and_is_named(
     assert not np.array_equal(sound("plain.wav"), sound("adapted.wav"))
     assert run([*common, "-o", "none.wav", "--lora", "cold"]) == 3
     assert capsys.readouterr().err == "voxcpm2: cold: there is no such LoRA folder\n"
+
+
+def test_a_line_that_was_cut_off_makes_the_exit_code_1_unless_that_is_allowed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("lines.txt").write_text("Hello there\n")
+    command = ["batch", "lines.txt", "-o", "out", "--steps", "3", "--seed", "1", "--max-seconds", "1"]
+    assert run(command) == 1
+    told = capsys.readouterr().err
+    assert "1 of 1 lines done, 0 failed" in told
+    assert "1 cut off at a length limit (stop_reason: length)" in told
+    assert "1 with warnings (see results.jsonl)" in told
+    assert results()[0]["warnings"] == ["cut off at a length limit"]
+    assert run([*command, "--allow-truncated"]) == 0
+    assert "1 of 1 lines done (1 before), 0 failed" in capsys.readouterr().err
+    assert run(command) == 1  # kept, and still cut off
+
+
+def test_the_same_command_again_speaks_what_is_missing_or_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": name, "text": f"Hello {name}.", "seed": 1} for name in ("a", "b", "c", "d")]
+    command = ["batch", "lines.jsonl", "-o", "out", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert run(command) == 0
+    first = {path.name: path.read_bytes() for path in Path("out").glob("*.wav")}
+    b = sound("out/b.wav")
+    Path("out/b.wav").unlink()
+    rows[2]["text"] = "Something else."
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    capsys.readouterr()
+    assert run([*command, "--dry-run"]) == 0
+    plan = "2 lines done before and unchanged, 2 to speak (1 text changed, 1 file missing)"
+    assert plan in capsys.readouterr().out
+    assert not Path("out/b.wav").exists()
+    assert run(command) == 0
+    told = capsys.readouterr().err
+    assert f"voxcpm2: {plan}" in told
+    assert "4 of 4 lines done (2 before), 0 failed" in told
+    again = {path.name: path.read_bytes() for path in Path("out").glob("*.wav")}
+    # b.wav came back with the neighbours of another batch, which may change the last bit
+    assert {name for name in first if first[name] != again[name]} - {"b.wav"} == {"c.wav"}
+    np.testing.assert_allclose(sound("out/b.wav"), b, atol=1e-3)
+    assert sorted(line["id"] for line in results()) == ["a", "b", "c", "d"]
+    assert run([*command, "--force"]) == 0
+    assert "0 lines done before and unchanged, 4 to speak (4 --force)" in capsys.readouterr().err
+    assert run([*command, "--force", "--retry-failed"]) == 2
+    assert run([*command, "--retry-failed"]) == 0
+    assert "4 of 4 lines done (4 before), 0 failed" in capsys.readouterr().err
+
+
+def test_when_nothing_is_left_to_speak_no_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("lines.txt").write_text("Hello there.\n")
+    command = ["batch", "lines.txt", "-o", "out", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
+    assert run(command) == 0
+    monkeypatch.setattr("voxcli.run.speak.load_engine", None)
+    assert run(command) == 0

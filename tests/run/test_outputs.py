@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.errors import InputError, OutputError
-from voxcli.run.outputs import OutputFolder, format_of, prepare_folder, safe_name
+from voxcli.run.outputs import OutputFolder, format_of, prepare_folder, safe_name, sweep
 
 
 @pytest.mark.parametrize(
@@ -99,3 +99,15 @@ def test_a_folder_on_a_read_only_system_is_refused() -> None:
         pytest.skip("needs a folder that nobody, root included, can write")
     with pytest.raises(OutputError, match="can't write in"):
         prepare_folder(Path("/proc/self"))
+
+
+def test_a_sweep_takes_what_killed_runs_left_and_nothing_younger_or_other(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    old, young, other = tmp_path / "sub" / ".voxcpm2-a.part", tmp_path / ".voxcpm2-b.part", tmp_path / "a.part"
+    for path, age in ((old, 100.0), (young, 300.0), (other, 100.0)):
+        path.touch()
+        os.utime(path, (age, age))
+    sweep([tmp_path, tmp_path / "sub", tmp_path / "none"], 200.0)
+    assert not old.exists()
+    assert young.exists()
+    assert other.exists()

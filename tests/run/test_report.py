@@ -35,6 +35,18 @@ def test_a_summary_counts_and_tells_speed_from_the_moment_the_model_is_there(mon
     ]
 
 
+def test_a_summary_tells_what_was_there_before_and_what_has_warnings() -> None:
+    summary = Summary(left=2)
+    summary.start("demo voice on cpu, float32")
+    summary.add(replace(OK, stop_reason="length", warnings=("cut off",)), before=True)
+    summary.add(replace(OK, warnings=("a", "b")))
+    summary.add(replace(OK, status="failed"))
+    assert summary.audio_s == 30.0
+    first, _, *others = summary.lines()
+    assert first == "2 of 5 lines done (1 before), 1 failed, 2 left"
+    assert others == ["1 cut off at a length limit (stop_reason: length)", "2 with warnings (see results.jsonl)"]
+
+
 def test_a_summary_of_nothing_claims_no_speed() -> None:
     summary = Summary()
     summary.add(replace(OK, status="failed"))

@@ -58,7 +58,7 @@ def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:
 
 
 def silence_at_end(samples: Samples, rate: int, *, threshold_db: float = -40.0) -> float:
-    """Seconds after the last sample louder than `threshold_db` below the clip's own peak; all of a clip without sound."""
+    """Seconds after the last sample louder than `threshold_db` below the clip's own peak; all of a silent clip."""
     size = np.abs(samples)
     loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
     return (len(samples) - (int(loud[-1]) + 1 if len(loud) else 0)) / rate
