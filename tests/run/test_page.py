@@ -139,6 +139,7 @@ def test_in_a_browser_it_sorts_finds_and_plays(page: Path) -> None:
         assert browser.complaints() == []
 
 
+@pytest.mark.slow
 @needs_browser
 def test_a_browser_shows_a_thousand_lines_in_light_and_dark_on_any_width(tmp_path: Path) -> None:
     lines = [line(tmp_path, f"n{n}", "The sun is rising. " * (n % 7 + 1), 0.2 if n % 20 else 0.0) for n in range(1000)]
