@@ -200,4 +200,4 @@ def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPa
             furthest = max(furthest, float(np.abs(sounds[0] - sounds[1]).max()))
     print(f"{equal} of {good} files equal in every byte; the furthest sample apart by {furthest:.1e}")
     # other neighbours in a batch change the order of sums in a matrix product, and so the last bits
-    assert furthest < 1e-2
+    assert furthest < 2e-3

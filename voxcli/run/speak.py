@@ -122,6 +122,7 @@ def _outcomes(
     plan: Plan, out: Path, options: ModelOptions, display: Display, log: ResultLog | None, redo: Redo = "all"
 ) -> Iterator[Outcome]:
     """One for every job of the plan; those kept from an earlier run come before those spoken now."""
+    earlier = read_results(out) if log is not None else {}
     for job, error in plan.refused:
         outcome = failure(job, error, out)
         if log is not None:
@@ -134,7 +135,6 @@ def _outcomes(
     choice = choose_model(options.model, display.say)
     utterances = plan.utterances
     if log is not None:
-        earlier = read_results(out)
         agenda = make_agenda(plan, earlier, out, model_identity(filter(None, (choice.folder, options.lora))), redo)
         if earlier:
             display.say(str(agenda))
