@@ -28,12 +28,15 @@ def test_json_has_a_row_for_each_number_of_requests(capsys: pytest.CaptureFixtur
         assert row["throughput"] == pytest.approx(seconds / (row["ms_per_step"] * 5 / 1000))
         assert set(row["parts_ms"]) == {"LocDiT", "LMs", "LocEnc", "audio decode", "other"}
         assert row["floor_ms"] > 0 and 0 < row["rtf"] <= row["rtf_p99"]
+        assert 0 < row["first_patch_s"] < row["rtf"] * 5 * report["patch_s"]
+        assert row["gpu_memory_gb"] is None
 
 
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "--concurrency", "2", "--patches", "4", "--steps", "2"]) == 0
     out = capsys.readouterr().out
-    assert "where a step goes" in out and "roofline" in out
+    assert "where a step goes" in out and "roofline" in out and "x real time" in out
+    assert "4 patches of 0.08 s a request, 50 tokens of text, 2 steps, cfg 2" in out
 
 
 def test_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

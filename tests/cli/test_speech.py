@@ -224,27 +224,6 @@ def test_an_output_folder_that_is_a_file_is_found_before_the_model(capsys: pytes
     assert capsys.readouterr().err == "voxcpm2: out is a file, not a folder\n"
 
 
-def test_bench_prints_rows_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "--concurrency", "1,3", "--patches", "5", "--steps", "2", "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["device"].startswith("CPU: ")
-    assert (report["patches"], report["steps"], report["patch_s"]) == (5, 2, 0.08)
-    assert [row["requests"] for row in report["rows"]] == [1, 3]
-    for row in report["rows"]:
-        made = row["requests"] * 5 * 0.08
-        assert row["throughput"] == pytest.approx(made / (row["ms_per_step"] * 5 / 1000))
-        assert 0 < row["first_patch_s"] < row["rtf"] * 5 * 0.08
-        assert row["rtf"] <= row["rtf_p99"]
-        assert row["gpu_memory_gb"] is None
-
-
-def test_bench_prints_a_table(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["bench", "--concurrency", "2", "--patches", "4", "--steps", "2"]) == 0
-    shown = capsys.readouterr().out
-    assert "x real time" in shown
-    assert "4 patches of 0.08 s a request, 2 steps, cfg 2.0" in shown
-
-
 def test_doctor_names_what_is_here_and_what_is_missing(
     capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path
 ) -> None:

@@ -94,7 +94,7 @@ class Report:
                 f"{self.steps} steps, cfg {self.cfg:g}"
             ),
         )
-        for name in ("requests", "ms/step", "RTF of one", "RTF p99", "x real time", "first patch", "of the roofline"):
+        for name in ("requests", "ms/step", "RTF", "RTF p99", "x real time", "first patch", "roofline"):
             table.add_column(name, justify="right")
         on_gpu = any(row.gpu_memory_gb is not None for row in self.rows)
         if on_gpu:
