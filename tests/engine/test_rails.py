@@ -127,6 +127,8 @@ def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
         ({"attempts": 0}, "attempts"),
         ({"ratio": 0.0}, "ratio"),
         ({"seed": -1}, "seed"),
+        ({"seed": 1.5}, "seed must be a whole number, not 1.5"),
+        ({"steps": 10.0}, "steps must be a whole number"),
         ({"seed": 2**63}, "seed"),
     ],
 )

@@ -49,6 +49,8 @@ def test_mup_scales_by_the_depth_of_each_part() -> None:
         ({"audio_vae_config.use_noise_block": True}, "use_noise_block"),
         ({"audio_vae_config.cond_type": "concat"}, "cond_type"),
         ({"audio_vae_config.encoder_rates": []}, "encoder_rates"),
+        ({"lm_config.rms_norm_eps": float("inf")}, "rms_norm_eps"),
+        ({"scalar_quantization_scale": 10**30}, "scalar_quantization_scale"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
@@ -64,5 +66,8 @@ def test_folders_and_files_that_are_not_there(tmp_path: Path) -> None:
         read_config(tmp_path)
     with pytest.raises(CheckpointError, match="not readable as JSON"):
         read_config(write(tmp_path, "{"))
+    for hostile in ("[" * 100_000, '{"max_length": ' + "9" * 5000 + "}", "\ufeff{}"):
+        with pytest.raises(CheckpointError, match="not readable as JSON"):
+            read_config(write(tmp_path, hostile))
     with pytest.raises(CheckpointError, match="architecture is None"):
         read_config(write(tmp_path, "[1]"))

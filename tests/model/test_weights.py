@@ -54,6 +54,36 @@ def test_torch_files_give_the_same_model(folder: Path, wrapped: bool) -> None:
         assert torch.equal(value, expected[name]), name
 
 
+def test_torch_files_of_old_are_read(folder: Path) -> None:
+    state = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save(state, folder / "pytorch_model.bin", _use_new_zipfile_serialization=False)
+    load_model(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (5, torch.zeros(2), "5 is not a plain tensor"),
+        ("stop_head.weight", torch.zeros(2, 32).to_sparse(), "'stop_head.weight' is not a plain tensor"),
+        ("stop_head.weight", torch.zeros(2, 32, device="meta"), "'stop_head.weight' is not a plain tensor"),
+        (
+            "stop_head.weight",
+            torch.zeros(2, 32, dtype=torch.int64),
+            r"stop_head\.weight holds torch\.int64, not weights",
+        ),
+        ("stop_head.weight", torch.zeros(2, 32, dtype=torch.complex64), "holds torch.complex64, not weights"),
+        ("stop_head.weight", "text", "damaged or not a weight file"),
+    ],
+)
+def test_what_is_no_weight_is_named(folder: Path, name: object, value: object, message: str) -> None:
+    state: dict[object, object] = {**load_file(folder / "model.safetensors"), name: value}
+    (folder / "model.safetensors").unlink()
+    torch.save(state, folder / "pytorch_model.bin")
+    with pytest.raises(CheckpointError, match=message):
+        load_model(folder)
+
+
 def test_pickles_that_run_code_are_refused(folder: Path) -> None:
     (folder / "audiovae.safetensors").unlink()
     torch.save({"state_dict": {"x": Path}}, folder / "audiovae.pth")  # a class is more than weights

@@ -151,8 +151,8 @@ class Engine:
         limit = min(int(prompt.target_tokens * sampling.ratio + 10), sampling.max_len, room)
         seed = random.getrandbits(31) if sampling.seed is None else sampling.seed
         self._order += 1
-        self._ids.add(request.request_id)
         self.scheduler.add(Sequence(request, self._order, limit, seed))
+        self._ids.add(request.request_id)
 
     def cancel(self, request_id: str) -> bool:
         """End a request; its clip comes with the next step. False when there is none of that id."""
@@ -202,7 +202,9 @@ class Engine:
                         )
                 if not self.has_work:
                     return
-                for clip in self.step():
+                self._done = self.step()
+                while self._done:  # what is not taken yet stays: it may be somebody else's
+                    clip = self._done.pop(0)
                     mine.discard(clip.request_id)
                     yield clip
         finally:

@@ -40,6 +40,10 @@ class Sampling:
     attempts: int = 3
 
     def __post_init__(self) -> None:
+        for name in ("seed", "steps", "min_len", "max_len", "attempts"):
+            value = getattr(self, name)
+            if not (isinstance(value, int) or (name == "seed" and value is None)):
+                raise RequestError(f"{name} must be a whole number, not {value!r}")
         if not math.isfinite(self.cfg) or self.cfg < 0:
             raise RequestError(f"cfg must be a number of at least 0, not {self.cfg}")
         if self.steps < 2:

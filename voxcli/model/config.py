@@ -40,8 +40,8 @@ class LMConfig(Section):
     num_hidden_layers: Count
     kv_channels: Width | None = None
     max_position_embeddings: Annotated[int, Field(gt=0, le=10_000_000)]
-    rms_norm_eps: Annotated[float, Field(gt=0)]
-    rope_theta: Annotated[float, Field(gt=0)]
+    rms_norm_eps: Annotated[float, Field(gt=0, lt=1)]
+    rope_theta: Annotated[float, Field(gt=0, le=1e12)]
     rope_scaling: RopeScaling
     vocab_size: Annotated[int, Field(gt=104, le=4_000_000)]
     use_mup: bool = True
@@ -92,7 +92,7 @@ class ModelConfig(Section):
     residual_lm_num_layers: Count = 8
     residual_lm_no_rope: bool = False
     scalar_quantization_latent_dim: Width = 512
-    scalar_quantization_scale: Annotated[int, Field(gt=0)] = 9
+    scalar_quantization_scale: Annotated[int, Field(gt=0, le=1_000_000)] = 9
     encoder_config: EncoderConfig
     dit_config: DiTConfig
     audio_vae_config: AudioVAEConfig = AudioVAEConfig()
@@ -185,7 +185,7 @@ def read_config(folder: Path) -> ModelConfig:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: config.json is missing") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, numbers of 5,000 digits
         raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
     found = data.get("architecture", "voxcpm") if isinstance(data, dict) else None
     if found != "voxcpm2":

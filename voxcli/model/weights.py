@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -92,8 +93,11 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
                 read = adapter.merged(read, shapes)
             kind = torch.float32 if prefix else to_dtype
             for name, sources in recipe.items():
-                value = sources.build([read(source) for source in sources.names]).to(kind)
-                state[prefix + name] = value.to(to_device).contiguous()
+                tensors = [read(source) for source in sources.names]
+                for source, tensor in zip(sources.names, tensors, strict=True):
+                    if not tensor.is_floating_point():
+                        raise CheckpointError(f"{path}: tensor {source} holds {tensor.dtype}, not weights")
+                state[prefix + name] = sources.build(tensors).to(kind).to(to_device).contiguous()
     _fold_mup(state, config)
     model.load_state_dict(state, strict=True, assign=True)
     model.tokenizer = Tokenizer.from_folder(folder)
@@ -181,8 +185,12 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
         if path.suffix == ".safetensors":
             handle = stack.enter_context(safe_open(path, framework="pt"))
             return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
-        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+        # Files of torch before 1.6 are no zip archives and can't be mapped.
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
         tensors = loaded.get("state_dict", loaded)
+        for name, value in tensors.items():
+            if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
+                raise ValueError(f"{name!r} is not a plain tensor with a name")
         return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
     except (
         OSError,
