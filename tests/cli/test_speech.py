@@ -328,3 +328,25 @@ def test_when_nothing_is_left_to_speak_no_model_is_loaded(monkeypatch: pytest.Mo
     assert run(command) == 0
     monkeypatch.setattr("voxcli.run.speak.load_engine", None)
     assert run(command) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["synth", "Hello.", "-o", "voice.wav", "--ref", "./voice.wav"],
+        ["clone", "Hello.", "-o", "linked.wav", "--ref", "voice.wav"],
+        ["clone", "Hello.", "-o", "voice.wav", "--ref", "voice.wav", "--ref-text", "Hum."],
+        ["clone", "Hello.", "-o", "a.wav", "--ref", "a.srt", "--subtitles", "srt"],
+        ["batch", "lines.txt", "-o", "out", "--ref", "voice.wav", "--join", "linked.wav", "--dry-run"],
+        ["batch", "lines.txt", "-o", ".", "--ref", "00001.wav", "--dry-run"],
+    ],
+)
+def test_a_recording_is_never_written_over(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VOXCPM2_MODEL", "no-model")  # refused before one is looked for
+    names = ("voice.wav", "00001.wav", "a.srt")
+    voice("voice.wav"), voice("00001.wav"), Path(voice("b.wav")).rename("a.srt")
+    Path("linked.wav").symlink_to("voice.wav")
+    Path("lines.txt").write_text("Hello.\n")
+    before = [Path(name).read_bytes() for name in names]
+    assert run(command) == 2
+    assert [Path(name).read_bytes() for name in names] == before

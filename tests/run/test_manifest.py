@@ -201,3 +201,27 @@ def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -
     assert len(told) == 3  # the file of that id is a double too
     del rows[70_000], rows[-1]
     assert len(read_manifest(write(tmp_path, *rows), tmp_path / "out")) == 99_998
+
+
+@pytest.mark.parametrize("field", ["ref", "prompt_audio"])
+def test_no_line_may_write_over_a_recording_of_any_line(tmp_path: Path, field: str) -> None:
+    words = {"prompt_text": "Hum."} if field == "prompt_audio" else {}
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "there.wav").touch()
+    (tmp_path / "linked.wav").symlink_to(out / "there.wav")
+    lines = [
+        {"text": "a", "out": "new.wav", field: "linked.wav", **words},
+        {"text": "b", "out": "there.wav"},
+        {"text": "c", "out": "other.wav", field: "out/../out/new.wav", **words},
+    ]
+    assert problems(write(tmp_path, *lines), out) == [
+        f"line 1: output 'new.wav' is the recording '{tmp_path}/out/../out/new.wav'",
+        f"line 2: output 'there.wav' is the recording '{tmp_path}/linked.wav'",
+    ]
+
+
+def test_no_line_may_write_over_the_recording_of_the_command(tmp_path: Path) -> None:
+    source = write(tmp_path, {"text": "a", "id": "voice"}, {"text": "b", "id": "b"})
+    with pytest.raises(ManifestError, match=r"line 1: output 'voice\.wav' is the recording"):
+        read_manifest(source, tmp_path, Common(ref=tmp_path / "voice.wav"))

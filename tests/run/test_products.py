@@ -96,3 +96,21 @@ def test_what_can_not_be_written_is_found_before_the_work(tmp_path: Path) -> Non
         Products([job(tmp_path, "a")], report=tmp_path / "file" / "report.html").prepare(RATE)
     with pytest.raises(OutputError, match=r"ogg can't hold 44\.1 kHz"):
         Products([job(tmp_path, "a")], join=tmp_path / "book.ogg").prepare(44_100)
+
+
+@pytest.mark.parametrize(
+    ("recording", "wanted"),
+    [
+        ("voice.wav", {"join": "voice.wav"}),
+        ("voice.html", {"report": "voice.html"}),
+        ("a.srt", {"subtitles": "srt"}),
+        ("whole.vtt", {"subtitles": "vtt", "join": "whole.wav"}),
+    ],
+)
+def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: dict[str, Any]) -> None:
+    (tmp_path / recording).touch()
+    (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
+    jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
+    named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
+    with pytest.raises(InputError, match=f"{recording} is a recording that is spoken from"):
+        Products(jobs, **named)

@@ -17,7 +17,7 @@ from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.run.fields import LineFields
 from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
-from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, extension_of, format_of
+from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, Recordings, extension_of, format_of
 from voxcli.run.presets import read_preset
 from voxcli.run.rows import RawRow, decode, read_rows
 from voxcli.run.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
@@ -68,6 +68,7 @@ def read_manifest(source: str, out: Path, common: Common = Common()) -> list[Job
     with no_collection():
         for row in read_rows(name, decode(data, name)):
             builder.add(row)
+        builder.finish()
     if not builder.jobs and not builder.problems:
         builder.problems.append(Problem(0, "no lines to speak"))
     if builder.problems:
@@ -117,6 +118,14 @@ class _Builder:
         self._claim(self._lines_of_ids, job.id, raw.line, "id", job.id)
         self._claim(self._lines_of_outs, str(job.out), raw.line, "output", job.out.name)
         self.jobs.append(job)
+
+    def finish(self) -> None:
+        """What shows only when all lines are there."""
+        recordings = Recordings(path for job in self.jobs for path in job.voices)
+        for job in self.jobs:
+            if (recording := recordings.at(job.out)) is not None:
+                self.problems.append(Problem(job.line, f"output {job.out.name!r} is the recording {str(recording)!r}"))
+        self.problems.sort(key=lambda problem: problem.line)
 
     def _job(self, row: Row, line: int) -> Job:
         identity = row.id or f"{self._rows:05d}"

@@ -6,7 +6,7 @@ import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
@@ -80,6 +80,35 @@ class OutputFolder:
         if not self._inside[parent]:
             raise InputError(f"out {out!r} leaves the output folder through a link")
         return path
+
+
+class Recordings:
+    """The files that voices are read from: a run must not write over them, by whatever name it knows them."""
+
+    def __init__(self, paths: Iterable[Path]):
+        self._real = lru_cache(maxsize=1024)(os.path.realpath)
+        self._read: dict[str | tuple[int, int], Path] = {}
+        for path in dict.fromkeys(paths):
+            for mark in self._marks(path):
+                self._read.setdefault(mark, path)
+
+    def at(self, path: Path) -> Path | None:
+        """The recording that writing to `path` would replace."""
+        if not self._read:
+            return None
+        return next((self._read[mark] for mark in self._marks(path) if mark in self._read), None)
+
+    def refuse(self, path: Path) -> None:
+        """Raises InputError."""
+        if self.at(path) is not None:
+            raise InputError(f"{path} is a recording that is spoken from: write to another file")
+
+    def _marks(self, path: Path) -> Iterator[str | tuple[int, int]]:
+        """What tells a file: where it lies and, when it is there, which file it is."""
+        with suppress(OSError, ValueError):  # ValueError: a NUL in the name, which is nobody's
+            yield os.path.join(self._real(path.parent), path.name)
+            there = os.stat(path)
+            yield there.st_dev, there.st_ino
 
 
 def make_folder(folder: Path) -> None:

@@ -6,14 +6,14 @@ Made at the end, from results and files alone: the same command again makes them
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from voxcli.audio.write import check_output
 from voxcli.errors import InputError, VoxError
 from voxcli.run.job import Job
 from voxcli.run.joined import Part, write_joined
-from voxcli.run.outputs import format_of, prepare_folder
+from voxcli.run.outputs import Recordings, format_of, prepare_folder
 from voxcli.run.page import write_page
 from voxcli.run.report import clock
 from voxcli.run.results import Outcome, Result, failure
@@ -85,7 +85,17 @@ class Products:
         found = self._results.get(job.id)
         return found or failure(job, VoxError("not spoken in this run"), job.out.parent).result
 
+    def _paths(self) -> Iterator[Path]:
+        """All that is written."""
+        yield from (path for path in (self.join, self.report) if path is not None)
+        if self.subtitles is not None:
+            for path in (*(job.out for job in self.jobs), *((self.join,) if self.join else ())):
+                yield subtitles_path(path, self.subtitles)
+
     def _refuse_clashes(self) -> None:
+        recordings = Recordings(path for job in self.jobs for path in job.voices)
+        for path in self._paths():
+            recordings.refuse(path)
         taken: dict[str, str] = {_place(job.out): str(job) for job in self.jobs}
         if self.join is not None and _place(self.join) in taken:
             raise InputError(f"--join {self.join} is already the file of {taken[_place(self.join)]}")

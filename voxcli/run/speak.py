@@ -17,7 +17,7 @@ from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
 from voxcli.run.lock import FolderLock
 from voxcli.run.models import choose_model
-from voxcli.run.outputs import format_of, prepare_folder, sweep
+from voxcli.run.outputs import Recordings, format_of, prepare_folder, sweep
 from voxcli.run.plan import Plan, make_plan
 from voxcli.run.products import Products
 from voxcli.run.progress import Display
@@ -43,7 +43,7 @@ def single_job(
     settings: Settings = DEFAULTS,
 ) -> Job:
     """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
-    return Job(
+    job = Job(
         id=out.name,
         text=text,
         out=out,
@@ -55,10 +55,15 @@ def single_job(
         voice=voice,
         settings=settings,
     )
+    if out != STDOUT:
+        Recordings(job.voices).refuse(out)
+    return job
 
 
 def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> str:
     """Run one job and describe in a line what came of it. Raises its error when it fails."""
+    if subtitles is not None:
+        Recordings(job.voices).refuse(subtitles_path(job.out, subtitles))
     plan = make_plan([job])
     folder = job.out.parent
     if not plan.refused:
