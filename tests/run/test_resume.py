@@ -14,6 +14,7 @@ import soundfile
 
 from tests.run.fakes import RATE, FakeEngine
 from voxcli.engine.engine import Engine
+from voxcli.run import fingerprint
 from voxcli.run.fingerprint import Fingerprint, model_identity, read_fingerprint
 from voxcli.run.job import Job
 from voxcli.run.plan import make_plan
@@ -198,6 +199,24 @@ def test_a_model_is_known_by_its_content(tmp_path: Path) -> None:
     assert model_identity([first]) == model_identity([second])
     assert model_identity([first]) != model_identity([first, second])
     weights = bytearray(5_000_000)
-    weights[-1] = 1
-    (second / "model.safetensors").write_bytes(weights)
-    assert model_identity([first]) != model_identity([second])
+    for place in (0, 70_000, 2_345_678, -1):
+        weights[place] = 1
+        (second / "model.safetensors").write_bytes(weights)
+        assert model_identity([first]) != model_identity([second])
+        weights[place] = 0
+
+
+@pytest.mark.parametrize(
+    ("place", "noticed"), [(0, True), (9, True), (50, False), (105, True), (992, True), (-1, True)]
+)
+def test_of_a_file_too_large_to_read_blocks_are(
+    place: int, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("WHOLE", 999), ("BLOCK", 10), ("STRIDE", 100)):
+        monkeypatch.setattr(fingerprint, name, value)
+    weights = bytearray(1000)
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    before = model_identity([tmp_path])
+    weights[place] = 1
+    (tmp_path / "model.safetensors").write_bytes(weights)
+    assert (model_identity([tmp_path]) != before) == noticed
