@@ -67,6 +67,13 @@ def test_csv_as_a_spreadsheet_saves_it() -> None:
     ]
 
 
+def test_a_cell_may_be_as_long_as_a_book_but_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "word " * 100_000
+    assert rows("a.csv", f"id,text\n1,{text}") == [RawRow(2, {"id": "1", "text": text.strip()}, typed=False)]
+    monkeypatch.setattr("voxcli.run.rows.MAX_CELL", 100)
+    assert rows("a.csv", f"id,text\n1,{text}") == [Problem(2, "not CSV: field larger than field limit (100)")]
+
+
 def test_csv_with_semicolons_and_tsv() -> None:
     expected = [RawRow(2, {"id": "1", "text": "Yes, no"}, typed=False)]
     assert rows("a.csv", "id;text\n1;Yes, no") == expected

@@ -26,6 +26,7 @@ SUFFIXES: Mapping[str, Format] = {
     ".tab": "tsv",
     ".txt": "text",
 }
+MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
 ARRAY = re.compile(r"\s*\[\s*[{\]]")
 
 
@@ -149,6 +150,7 @@ def _header_has(text: str, delimiter: str) -> bool:
 
 
 def _table(text: str, delimiter: str) -> Iterator[RawRow | Problem]:
+    csv.field_size_limit(MAX_CELL)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] | None = None
     line = 1
