@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import resource
+import shlex
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
@@ -15,6 +17,7 @@ import pytest
 from voxcli.cli.main import run
 from voxcli.cli.options import examples
 from voxcli.errors import ManifestError, OutputError, Problem
+from voxcli.run.doctor import examine
 
 COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor", "voices")
 
@@ -109,9 +112,124 @@ def test_an_error_of_the_program_is_one_line_too(
 
 
 @pytest.mark.parametrize("error", [OutputError("full"), KeyError("lost")])
-def test_debug_lets_the_traceback_through(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    with pytest.raises(type(error)):
-        run([*failing(monkeypatch, error), "--debug"])
+def test_debug_shows_the_traceback_before_the_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    assert run([*failing(monkeypatch, error), "--debug"]) == getattr(error, "exit_code", 1)
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "Traceback (most recent call last):"
+    assert told[-1].startswith("voxcpm2: ")
+    assert "--debug" not in told[-1]
+
+
+@pytest.mark.parametrize("closed", ["2>&-", "1>&- 2>&-", "0>&- 1>&- 2>&-"])
+def test_what_is_for_people_never_lands_on_stdout(closed: str, tmp_path: Path) -> None:
+    for arguments in ("batch none.jsonl -o out", "synth --nonsense", "batch none.jsonl -o out --debug"):
+        done = shell(f"{arguments} {closed}", tmp_path)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ("synth - -o a.wav 0<&-", 2, "stdin is closed: nothing can be read from it"),
+        ("batch - -o out 0<&-", 2, "stdin is closed: nothing can be read from it"),
+        ("presets 1>&-", 1, "stdout is closed: nothing can be written to it"),
+        ("--help 1>&-", 1, "stdout is closed: nothing can be written to it"),
+        ("synth Hello. -o - 1>&-", 1, "stdout is closed: nothing can be written to it"),
+    ],
+)
+def test_a_closed_stream_that_is_needed_is_one_line(arguments: str, code: int, told: str, tmp_path: Path) -> None:
+    done = shell(arguments, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"voxcpm2: {told}\n")
+
+
+def shell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    line = f"exec {shlex.quote(sys.executable)} -m voxcli {arguments}"
+    return subprocess.run(["sh", "-c", line], cwd=folder, env=environment(), capture_output=True, text=True)
+
+
+def environment() -> dict[str, str]:
+    """The checkout is found from any folder."""
+    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+
+
+def test_a_message_has_no_raw_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.jsonl").write_text(json.dumps({"id": "a\nb\x1b[2J\u202e", "text": "..."}))
+    assert run(["batch", "m.jsonl", "-o", "out", "--dry-run"]) == 1
+    assert "  line 1 (a\\nb\\x1b[2J\\u202e): " in capsys.readouterr().out
+    assert run(["batch", "m.jsonl", "-o", "out"]) == 1
+    assert capsys.readouterr().err.splitlines()[0].startswith("voxcpm2: line 1 (a\\nb\\x1b[2J\\u202e): the text has")
+    assert run(["batch", "no\x1b[31m.jsonl", "-o", "out"]) == 2
+    assert "\x1b" not in capsys.readouterr().err
+
+
+def test_a_missing_normalizer_is_told_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("voxcli.run.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.run.speak.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setitem(sys.modules, "wetext", None)
+    Path("m.jsonl").write_text('{"text": "No digit."}\n{"text": "None.", "normalize": true}\n')
+    for command in (
+        ["synth", "No digit.", "--normalize", "-o", "a.wav"],
+        ["batch", "m.jsonl", "-o", "out"],
+        ["batch", "m.jsonl", "-o", "out", "--dry-run"],
+    ):
+        assert run(command) == 2
+        shown = capsys.readouterr()
+        assert shown.out == ""
+        assert shown.err == "voxcpm2: normalizing needs two more packages: pip install 'voxcpm2[normalize]'\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["m.jsonl"]
+
+
+def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voxcli.run.doctor.find_spec", lambda name: None if name == "matplotlib" else object())
+    found = {finding.what: finding for finding in examine()}
+    assert (found["normalize"].state, found["plot"].state) == ("ok", "note")
+    assert found["plot"].remedy == 'pip install "voxcpm2[plot]"'
+
+
+@pytest.mark.parametrize(("option", "name"), [("--device", "gpu"), ("--device", "cuda:x"), ("--dtype", "int8")])
+@pytest.mark.parametrize("command", [["synth", "Hello.", "-o", "a.wav"], ["bench"]], ids=["synth", "bench"])
+def test_a_device_or_dtype_that_does_not_exist_is_wrong_usage(
+    command: list[str],
+    option: str,
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run([*command, option, name]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"voxcpm2: {option} is one of auto, ") and told.endswith(f", not {name!r}\n")
+
+
+def test_a_device_that_is_not_here_is_3(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    model = ["--model", str(tiny_checkpoint)]
+    assert run(["synth", "Hello.", "-o", "a.wav", "--device", "cuda:1", *model]) == 3
+    assert "no CUDA device here" in capsys.readouterr().err
+
+
+def test_without_a_home_the_presets_still_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    assert run(["presets"]) == 0
+    assert "audiobook" in capsys.readouterr().out
 
 
 def test_ctrl_c_is_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -95,6 +95,11 @@ def test_a_path_that_is_not_there_is_told(name: str) -> None:
         choose_model(name, pytest.fail)
 
 
+def test_the_home_of_nobody_is_told() -> None:
+    with pytest.raises(ModelNotFound, match="--model: ~nosuchuser/x: there is no such home folder"):
+        choose_model("~nosuchuser/x", pytest.fail)
+
+
 def test_a_file_is_not_a_model(tmp_path: Path) -> None:
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelNotFound, match="is a file; a model is a folder"):

@@ -85,6 +85,7 @@ def batch(
     from voxcli.run.plan import make_plan
     from voxcli.run.products import Products
     from voxcli.run.resume import Redo, preview
+    from voxcli.run.shown import shown
     from voxcli.run.speak import speak_all
     from voxcli.run.subtitles import subtitles_named
 
@@ -119,9 +120,9 @@ def batch(
     plan = make_plan(jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
-        print("\n".join([*plan.lines(), *preview(plan, out, redo)]))
+        print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo)])))
         raise typer.Exit(1 if plan.refused else 0)
     summary = speak_all(plan, out, engine, redo=redo, products=products)
-    print("\n".join(summary.lines()), file=sys.stderr)
+    print("\n".join(map(shown, summary.lines())), file=sys.stderr)
     if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

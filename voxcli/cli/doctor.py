@@ -7,6 +7,7 @@ import typer
 from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.errors import ModelError
+from voxcli.run.shown import shown
 
 EXAMPLES = examples("voxcpm2 doctor", "VOXCPM2_MODEL=./my-checkpoint voxcpm2 doctor")
 MARKS = {"ok": "ok", "note": "--", "missing": "!!"}
@@ -19,7 +20,7 @@ def register(app: typer.Typer) -> None:
 def doctor(debug: options.Debug = False) -> None:
     """Show what is here, what is missing and how to get it.
 
-    Looks at torch, the device, attention, audio files and models. Exit code 3 when the tool can't speak here.
+    Looks at torch, the device, attention, audio files, extras and models. Exit code 3 when the tool can't speak here.
     """
     from voxcli.run.doctor import examine, usable
 
@@ -27,6 +28,6 @@ def doctor(debug: options.Debug = False) -> None:
     for finding in examine():
         findings.append(finding)
         remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
-        print(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}", flush=True)
+        print(shown(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}"), flush=True)
     if not usable(findings):
         raise typer.Exit(ModelError.exit_code)

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 from typing import Annotated
 
 import typer
 
 from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, voices
 from voxcli.cli.options import examples
+from voxcli.cli.streams import stand_in
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError
+from voxcli.run.shown import one_line, shown
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
 INTERRUPTED = 130
@@ -67,6 +70,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
+    stand_in()
     # Threads of torch that spin while they wait make a busy machine many times slower; read when torch is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
@@ -82,13 +86,14 @@ def run(arguments: list[str]) -> int:
         return INTERRUPTED
     except VoxError as error:
         if debug:
-            raise
+            traceback.print_exception(error)
         _tell_error(error)
         return error.exit_code
     except Exception as error:
         if debug:
-            raise
-        _tell(f"unexpected {type(error).__name__}: {error} (run again with --debug for the traceback)")
+            traceback.print_exception(error)
+        hint = "" if debug else " (run again with --debug for the traceback)"
+        _tell(f"unexpected {type(error).__name__}: {error}{hint}")
         return VoxError.exit_code
     return 0
 
@@ -97,13 +102,13 @@ def _tell_error(error: VoxError) -> None:
     _tell(str(error))
     if isinstance(error, ManifestError) and len(error.problems) > 1:
         for problem in error.problems[:PROBLEMS_SHOWN]:
-            print(f"  {problem}", file=sys.stderr)
+            print(f"  {shown(str(problem))}", file=sys.stderr)
         if len(error.problems) > PROBLEMS_SHOWN:
             print(f"  and {len(error.problems) - PROBLEMS_SHOWN} more", file=sys.stderr)
 
 
 def _tell(message: str) -> None:
-    print(f"voxcpm2: {' '.join(message.split())}", file=sys.stderr)
+    print(f"voxcpm2: {one_line(message)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

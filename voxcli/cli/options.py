@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +11,7 @@ import typer
 
 from voxcli.errors import InputError
 from voxcli.run.settings import DEFAULTS, Settings
+from voxcli.run.shown import one_line
 
 if TYPE_CHECKING:
     from voxcli.run.load import ModelOptions
@@ -26,6 +28,19 @@ def complete_voice(incomplete: str) -> list[str]:
     from voxcli.run.voicefile import voice_names
 
     return [name for name in voice_names() if name.startswith(incomplete)]
+
+
+def check_device(name: str) -> str:
+    """Whether it is here is known later; that there is such a thing, now."""
+    if not re.fullmatch(r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?", name):
+        raise InputError(f"--device is one of auto, cpu, cuda, cuda:N, mps, not {name!r}")
+    return name
+
+
+def check_dtype(name: str) -> str:
+    if name not in ("auto", "float32", "bfloat16", "float16"):
+        raise InputError(f"--dtype is one of auto, float32, bfloat16, float16, not {name!r}")
+    return name
 
 
 Ref = Annotated[Path | None, typer.Option("--ref", metavar="AUDIO", help="Speak with the voice of this recording.")]
@@ -110,8 +125,8 @@ Lora = Annotated[
     Path | None,
     typer.Option("--lora", metavar="FOLDER", help="Merge a LoRA adapter: lora_weights.safetensors, lora_config.json."),
 ]
-Device = Annotated[str, typer.Option("--device", help="auto, cpu, cuda, cuda:N or mps.")]
-Dtype = Annotated[str, typer.Option("--dtype", help="auto, float32, bfloat16 or float16.")]
+Device = Annotated[str, typer.Option("--device", callback=check_device, help="auto, cpu, cuda, cuda:N or mps.")]
+Dtype = Annotated[str, typer.Option("--dtype", callback=check_dtype, help="auto, float32, bfloat16 or float16.")]
 MaxBatch = Annotated[
     int | None, typer.Option("--max-batch", min=1, help="Most requests at once.  [default: by device]")
 ]
@@ -152,7 +167,7 @@ def model_options(preset: str | None, **said: Any) -> ModelOptions:
 
 def say(remark: str) -> None:
     """One line for people."""
-    print(f"voxcpm2: {remark}", file=sys.stderr)
+    print(f"voxcpm2: {one_line(remark)}", file=sys.stderr)
 
 
 def examples(*lines: str) -> str:

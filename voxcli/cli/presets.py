@@ -6,6 +6,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.run.shown import shown
 
 EXAMPLES = examples(
     "voxcpm2 presets",
@@ -28,9 +29,9 @@ def presets(debug: options.Debug = False) -> None:
     width = max(map(len, files)) + 2
     for name, path in files.items():
         preset = read_preset(str(path))
-        print(f"{name:<{width}}{preset.description or 'no description'}")
+        print(shown(f"{name:<{width}}{preset.description or 'no description'}"))
         sets = ", ".join(f"{setting} {_shown(value)}" for setting, value in preset.values().items())
-        print(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}")
+        print(shown(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}"))
     print(f"\nYour own: {own_folder()}/NAME.yaml, or --preset FILE.yaml")
 
 

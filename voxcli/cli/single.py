@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from voxcli.errors import InputError, OutputError
+from voxcli.run.shown import one_line
 
 if TYPE_CHECKING:
     from voxcli.run.job import Job
@@ -22,7 +23,7 @@ def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -
     if job.out != STDOUT:
         if raw:
             raise InputError("--raw is for -o -: the name of a file tells its format")
-        print(speak_one(job, engine, kind), file=sys.stderr)
+        print(one_line(speak_one(job, engine, kind)), file=sys.stderr)
         return
     if kind is not None:
         raise InputError("--subtitles lie beside a file: name one with -o")
@@ -36,4 +37,4 @@ def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -
         # what is left in the buffer has nowhere to go, and Python would complain of that when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
-    print(told, file=sys.stderr)
+    print(one_line(told), file=sys.stderr)

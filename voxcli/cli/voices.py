@@ -10,6 +10,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.run.shown import one_line, shown
 
 EXAMPLES = examples(
     "voxcpm2 voices add anna --ref voice.wav",
@@ -57,7 +58,7 @@ def add(
     engine = ModelOptions(model=model, device=device, max_batch=1)
     added = add_voice(name, ref, text, engine, options.say, replace=force)
     done = ", ".join((f"{added.info.seconds:.1f} s of {ref}", *added.info.notes))
-    print(f"voice {added.path.stem}: {done}", file=sys.stderr)
+    print(one_line(f"voice {added.path.stem}: {done}"), file=sys.stderr)
     print(added.path)
 
 
@@ -74,9 +75,9 @@ def list_voices(debug: options.Debug = False) -> None:
         try:
             info = read_info(voice_path(name))
             words = f'  "{info.text}"' if info.text else ""
-            print(f"{name:<{width}}{info.seconds:5.1f} s  {info.recording}{words}")
+            print(shown(f"{name:<{width}}{info.seconds:5.1f} s  {info.recording}{words}"))
         except InputError as error:
-            print(f"{name:<{width}}{error}")
+            print(shown(f"{name:<{width}}{error}"))
 
 
 def remove(

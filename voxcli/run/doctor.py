@@ -15,6 +15,7 @@ from typing import Literal
 from voxcli.run import models
 from voxcli.run.models import FULL_MODEL, VARIABLE
 
+EXTRAS = {"normalize": ("wetext", "inflect"), "plot": ("matplotlib",)}
 State = Literal["ok", "note", "missing"]
 
 
@@ -33,6 +34,7 @@ def examine() -> Iterator[Finding]:
     yield Finding("voxcpm2", "ok", f"{_version('voxcpm2')} on Python {platform.python_version()}, {platform.system()}")
     yield from _torch()
     yield from _audio()
+    yield from _extras()
     yield from _models()
 
 
@@ -82,6 +84,17 @@ def _audio() -> Iterator[Finding]:
         yield Finding("audio files", "missing", f"soundfile can't be imported: {error}", "pip install soundfile")
         return
     yield Finding("audio files", "ok", f"soundfile {soundfile.__version__}, {soundfile.__libsndfile_version__}")
+
+
+def _extras() -> Iterator[Finding]:
+    """What is optional."""
+    for extra, packages in EXTRAS.items():
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            remedy = f'pip install "voxcpm2[{extra}]"'
+            yield Finding(extra, "note", f"optional; {', '.join(missing)} not installed", remedy)
+        else:
+            yield Finding(extra, "ok", ", ".join(f"{package} {_version(package)}" for package in packages))
 
 
 def _models() -> Iterator[Finding]:

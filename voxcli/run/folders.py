@@ -27,5 +27,13 @@ def _folder(xdg: str, default: str, windows: str) -> Path:
     if sys.platform == "win32" and os.environ.get(windows):
         return Path(os.environ[windows]) / NAME
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / NAME
-    return Path.home() / default / NAME
+        return _home() / "Library" / "Application Support" / NAME
+    return _home() / default / NAME
+
+
+def _home() -> Path:
+    """The root for a user whom the system does not know and who has no HOME, as containers have it too."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return Path("/")

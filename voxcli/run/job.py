@@ -8,6 +8,7 @@ from pathlib import Path
 from voxcli.audio.write import rates_of
 from voxcli.errors import InputError
 from voxcli.run.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
+from voxcli.run.shown import shown
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Job:
         return tuple(path for path in (self.voice, self.ref, self.prompt_audio) if path is not None)
 
     def __str__(self) -> str:
-        return f"line {self.line} ({self.id})" if self.line else self.id
+        return f"line {self.line} ({shown(self.id)})" if self.line else shown(self.id)
 
 
 def request_id(job: Job, piece: int) -> str:

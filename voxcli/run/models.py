@@ -115,7 +115,10 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
 
 
 def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
-    path = Path(name).expanduser()
+    try:
+        path = Path(name).expanduser()
+    except RuntimeError:  # ~ without a home, ~name of nobody
+        raise ModelNotFound(f"{origin}: {name}: there is no such home folder") from None
     if path.is_dir():
         folder = path
     elif HUB_ID.fullmatch(name) and not path.exists():

@@ -18,7 +18,7 @@ from voxcli.run.job import Job
 from voxcli.run.report import clock
 from voxcli.run.voicefile import SUFFIX, VoiceInfo, read_info
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
-from voxcli.text.normalize import normalize
+from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.split import Piece, split
 
 
@@ -74,7 +74,10 @@ class Plan:
 
 
 def make_plan(jobs: Iterable[Job]) -> Plan:
-    plan = Plan()
+    """Raises InputError when a job wants to be normalized and the packages for that are not here."""
+    plan, jobs = Plan(), list(jobs)
+    if any(job.settings.normalize for job in jobs):
+        check_installed()
     checked: dict[Path, VoiceInfo | InputError | None] = {}
     with no_collection():
         for job in jobs:

@@ -12,6 +12,7 @@ from voxcli.run.load import Loaded
 from voxcli.run.plan import Plan
 from voxcli.run.report import Summary, clock
 from voxcli.run.results import Outcome
+from voxcli.run.shown import one_line
 
 
 class Display:
@@ -49,7 +50,7 @@ class Display:
 
     def say(self, remark: str) -> None:
         """One line for people, whatever is in it."""
-        self.console.print(f"voxcpm2: {remark}", markup=False, highlight=False, soft_wrap=True)
+        self.console.print(f"voxcpm2: {one_line(remark)}", markup=False, highlight=False, soft_wrap=True)
 
     def started(self, loaded: Loaded) -> None:
         """The model is there: speed counts from now, and the engine tells what is under way."""

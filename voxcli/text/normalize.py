@@ -14,12 +14,12 @@ from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
-from voxcli.errors import VoxError
+from voxcli.errors import InputError
 from voxcli.text.boundaries import Strength, boundaries
 from voxcli.text.clean import split_control
 from voxcli.text.rewrites import rewrite_chinese, rewrite_english
 
-__all__ = ["normalize"]
+__all__ = ["check_installed", "normalize"]
 
 # Phonemes, tags, and the breaks between paragraphs.
 _KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|\s*\n\s*)")
@@ -31,7 +31,7 @@ _FOREIGN = re.compile("[\u0370-\u1fff\u3040-\u30ff\u3130-\u318f\ua000-\ud7ff]")
 
 
 def normalize(text: str) -> str:
-    """Return `text` (cleaned) as it is spoken. Raises VoxError when the extra `normalize` is not installed.
+    """Return `text` (cleaned) as it is spoken. Raises InputError when the extra `normalize` is not installed.
 
     >>> normalize("It costs $5.20.")
     'It costs five dollars and twenty cents.'
@@ -41,6 +41,12 @@ def normalize(text: str) -> str:
     parts = _KEPT.split(body)
     parts[::2] = [_sentences(part) for part in parts[::2]]
     return head + "".join(parts)
+
+
+def check_installed() -> None:
+    """Raises InputError when the extra `normalize` is not installed, whether or not a text needs it."""
+    for name in ("wetext", "inflect"):
+        _package(name)
 
 
 def _sentences(text: str) -> str:
@@ -113,4 +119,4 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise VoxError("normalizing needs two more packages: pip install 'voxcpm2[normalize]'") from error
+        raise InputError("normalizing needs two more packages: pip install 'voxcpm2[normalize]'") from error

@@ -1,0 +1,18 @@
+"""Names and messages as a terminal may have them: one line, with no character that does more than be seen."""
+
+from __future__ import annotations
+
+import re
+
+# Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def shown(name: str) -> str:
+    r"""A name with its unseen characters escaped: a newline as \n."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), name)
+
+
+def one_line(message: str) -> str:
+    """A message: its line breaks become spaces, other unseen characters are escaped."""
+    return shown(" ".join(message.split()))
