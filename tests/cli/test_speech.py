@@ -97,6 +97,12 @@ def test_seconds_bound_the_length() -> None:
     assert soundfile.info("long.wav").duration >= 3
 
 
+def test_a_shortest_length_far_beyond_the_text_is_kept() -> None:
+    Path("lines.txt").write_text("Hi.\n")
+    run(["batch", "lines.txt", "-o", "out", "--steps", "2", "--seed", "1", "--min-seconds", "5"])
+    assert soundfile.info("out/00001.wav").duration >= 5
+
+
 @pytest.mark.parametrize(("name", "container"), [("a.flac", "FLAC"), ("a.ogg", "OGG"), ("a.mp3", "MP3")])
 def test_other_formats(name: str, container: str) -> None:
     assert run(["synth", "Hello.", "-o", name, "--steps", "2", "--max-seconds", "1"]) == 0

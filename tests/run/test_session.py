@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -14,7 +15,7 @@ import soundfile
 from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
 from voxcli.audio.levels import active_rms
 from voxcli.engine.engine import Engine
-from voxcli.engine.request import Clip, Request
+from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import InputError, OutputError, SynthesisError
 from voxcli.run import session as session_module
 from voxcli.run import take as take_module
@@ -87,6 +88,19 @@ def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     assert sampling.max_len == 25  # 4 s / 0.16 s
     assert sampling.min_len + 2 == 7  # at least 1 s, as many whole patches
     assert outcome.result.seed == 5
+
+
+@pytest.mark.parametrize("seconds", [1.0, 20.0, 400.0])
+def test_the_rails_of_the_engine_lie_beyond_the_shortest_length(tmp_path: Path, seconds: float) -> None:
+    engine = FakeEngine()
+    speak(tmp_path, engine, [job(tmp_path, "a", "Hi.", settings=Settings(min_seconds=seconds))])
+    (request,) = engine.requests
+    sampling, tokens, shortest = request.sampling, request.prompt.target_tokens, seconds / PATCH_S
+    assert sampling.min_len + 2 == math.ceil(shortest)
+    assert min(int(tokens * sampling.ratio + 10), sampling.max_len) > 1.4 * shortest
+    assert tokens * sampling.ratio > 1.4 * shortest, "not a bad case, to be made again"
+    if seconds == 1.0:
+        assert sampling.ratio == Sampling.ratio, "the usual rails reach that far"
 
 
 def test_a_file_has_the_rate_and_the_level_asked_for(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from voxcli.run.job import Job, request_id
 from voxcli.run.plan import Utterance, expected_seconds
 from voxcli.run.voices import Heard, Voices
 
+ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
+
 
 @dataclass(eq=False)
 class Take:
@@ -52,16 +54,22 @@ class Take:
             prompt_text=self.utterance.prompt_text,
             prompt_audio=voice.prompt if self.utterance.prompt_text else None,
         )
-        return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s))
+        return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
 
-    def _sampling(self, index: int, patch_s: float) -> Sampling:
+    def _sampling(self, index: int, patch_s: float, tokens: int) -> Sampling:
         settings, pieces = self.job.settings, self.utterance.pieces
-        shortest, longest = Sampling.min_len, Sampling.max_len
+        shortest, longest, ratio = Sampling.min_len, Sampling.max_len, Sampling.ratio
         if settings.max_seconds is not None:
             longest = max(shortest + 1, math.floor(settings.max_seconds / patch_s + 1e-6))
         if settings.min_seconds is not None:
             share = expected_seconds(pieces[index].text) / sum(expected_seconds(piece.text) for piece in pieces)
             # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
             shortest = max(shortest, math.ceil(share * settings.min_seconds / patch_s - 1e-6) - 2)
+            if settings.max_seconds is None:
+                longest = max(longest, math.ceil(ROOM * (shortest + 2)))
             shortest = min(shortest, longest - 1)
-        return Sampling(seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest)
+            # what is asked for is not too long for its text: the clip may go on beyond it to where it wants to end
+            ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))
+        return Sampling(
+            seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest, ratio=ratio
+        )
