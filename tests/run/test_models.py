@@ -100,6 +100,17 @@ def test_the_home_of_nobody_is_told() -> None:
         choose_model("~nosuchuser/x", pytest.fail)
 
 
+def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert choose_model(None, lambda remark: None).folder == demo
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(ModelNotFound, match=r"Could not determine home directory.*HF_HOME"):
+        download(FULL_MODEL, lambda remark: None)
+
+
 def test_a_file_is_not_a_model(tmp_path: Path) -> None:
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelNotFound, match="is a file; a model is a folder"):

@@ -70,7 +70,7 @@ def cached_folder(hub_id: str) -> Path | None:
 
     try:
         return Path(snapshot_download(hub_id, local_files_only=True, allow_patterns=WANTED_FILES))
-    except (LocalEntryNotFoundError, OSError, ValueError):
+    except (LocalEntryNotFoundError, OSError, ValueError, RuntimeError):  # the last one without a home folder
         return None
 
 
@@ -112,6 +112,8 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelNotFound(f"can't fetch {hub_id}: {reason}") from error
+    except RuntimeError as error:
+        raise ModelNotFound(f"can't fetch {hub_id}: {error} Name a folder for it in HF_HOME") from error
 
 
 def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
