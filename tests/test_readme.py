@@ -35,3 +35,8 @@ def test_ci_ends_with_the_test_command(repository: Path) -> None:
     assert TEST_COMMAND in (repository / "README.md").read_text(encoding="utf-8")
     last = (repository / ".ci" / "run").read_text(encoding="utf-8").rstrip().splitlines()[-1]
     assert last == TEST_COMMAND
+
+
+def test_the_sample_chapter_has_a_paragraph_a_line(repository: Path) -> None:
+    lines = (repository / "samples" / "chapter.txt").read_text(encoding="utf-8").splitlines()
+    assert not any(lines[1::2]) and all(lines[::2]), "as a manifest it would break sentences"
