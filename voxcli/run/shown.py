@@ -6,6 +6,7 @@ import re
 
 # Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAK = re.compile(r"\s*[\r\n]\s*")
 
 
 def shown(name: str) -> str:
@@ -15,4 +16,4 @@ def shown(name: str) -> str:
 
 def one_line(message: str) -> str:
     """A message: its line breaks become spaces, other unseen characters are escaped."""
-    return shown(" ".join(message.split()))
+    return shown(_BREAK.sub(" ", message.strip()))
