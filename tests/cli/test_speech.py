@@ -47,7 +47,10 @@ def results(folder: str = "out") -> list[dict[str, Any]]:
 
 
 def test_synth_writes_a_file_and_says_what_it_made(capsys: pytest.CaptureFixture[str], tiny_checkpoint: Path) -> None:
-    assert run(["synth", "Hello there.", "-o", "hello.wav", "--seed", "3", "--max-seconds", "0.8"]) == 0
+    assert (
+        run(["synth", "Hello there.", "-o", "hello.wav", "--allow-truncated", "--seed", "3", "--max-seconds", "0.8"])
+        == 0
+    )
     info = soundfile.info("hello.wav")
     assert (info.samplerate, info.channels, info.subtype) == (24_000, 1, "PCM_16")
     assert info.frames % 1920 == 0  # whole patches: 2 latents of 8*5*4*3*2 samples
@@ -60,7 +63,7 @@ def test_synth_writes_a_file_and_says_what_it_made(capsys: pytest.CaptureFixture
 
 
 def test_the_same_seed_gives_the_same_file_from_every_source_of_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ["--seed", "7", "--steps", "3", "--max-seconds", "2"]
+    settings = ["--seed", "7", "--steps", "3", "--max-seconds", "2", "--allow-truncated"]
     assert run(["synth", "Hello there.", "-o", "a.wav", *settings]) == 0
     Path("text.txt").write_text("\ufeffHello there.\r\n", encoding="utf-8")
     assert run(["synth", "--file", "text.txt", "-o", "b.wav", *settings]) == 0
@@ -69,12 +72,12 @@ def test_the_same_seed_gives_the_same_file_from_every_source_of_text(monkeypatch
         assert run(["synth", *source, "-o", "c.wav", *settings]) == 0
         assert Path("a.wav").read_bytes() == Path("c.wav").read_bytes()
     assert Path("a.wav").read_bytes() == Path("b.wav").read_bytes()
-    assert run(["synth", "Hello there.", "-o", "d.wav", "--seed", "8", "--steps", "3"]) == 0
+    assert run(["synth", "Hello there.", "-o", "d.wav", "--allow-truncated", "--seed", "8", "--steps", "3"]) == 0
     assert Path("a.wav").read_bytes() != Path("d.wav").read_bytes()
 
 
 def test_every_setting_changes_the_sound() -> None:
-    common = ["synth", "Hello there.", "--seed", "7", "--max-seconds", "1.2"]
+    common = ["synth", "Hello there.", "--seed", "7", "--max-seconds", "1.2", "--allow-truncated"]
     voice("v.wav")
     options: dict[str, list[str]] = {
         "plain": ["--steps", "4"],
@@ -105,12 +108,12 @@ def test_a_shortest_length_far_beyond_the_text_is_kept() -> None:
 
 @pytest.mark.parametrize(("name", "container"), [("a.flac", "FLAC"), ("a.ogg", "OGG"), ("a.mp3", "MP3")])
 def test_other_formats(name: str, container: str) -> None:
-    assert run(["synth", "Hello.", "-o", name, "--steps", "2", "--max-seconds", "1"]) == 0
+    assert run(["synth", "Hello.", "-o", name, "--allow-truncated", "--steps", "2", "--max-seconds", "1"]) == 0
     assert soundfile.info(name).format == container
 
 
 def test_clone_follows_the_recording_and_goes_on_from_it() -> None:
-    common = ["Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1"]
+    common = ["Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
     voice("low.wav", 100), voice("high.wav", 300)
     assert run(["clone", "--ref", "low.wav", "-o", "a.wav", *common]) == 0
     assert run(["clone", "--ref", "high.wav", "-o", "b.wav", *common]) == 0
@@ -123,7 +126,25 @@ def test_clone_follows_the_recording_and_goes_on_from_it() -> None:
 
 def test_a_long_text_is_spoken_in_pieces_and_joined() -> None:
     Path("long.txt").write_text("Hello there. " * 12)
-    assert run(["synth", "-f", "long.txt", "-o", "a.wav", "--steps", "2", "--seed", "2", "--max-chars", "40"]) == 0
+    assert (
+        run(
+            [
+                "synth",
+                "-f",
+                "long.txt",
+                "-o",
+                "a.wav",
+                "--allow-truncated",
+                "--steps",
+                "2",
+                "--seed",
+                "2",
+                "--max-chars",
+                "40",
+            ]
+        )
+        == 0
+    )
     assert soundfile.info("a.wav").duration > 4 * 4 * 0.08  # four pieces, each at least four patches
 
 
@@ -272,7 +293,7 @@ def test_a_lora_changes_the_voice_and_is_named(
     tiny_checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_lora(tmp_path / "warm", lora_tensors(tiny_checkpoint, 4), 4, 8)
-    common = ["synth", "Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1"]
+    common = ["synth", "Hello.", "--seed", "5", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
     assert run([*common, "-o", "plain.wav"]) == 0
     assert run([*common, "-o", "adapted.wav", "--lora", "warm"]) == 0
     assert f"({tiny_checkpoint} with warm on cpu, float32)" in capsys.readouterr().err
@@ -356,3 +377,22 @@ def test_a_recording_is_never_written_over(command: list[str], monkeypatch: pyte
     before = [Path(name).read_bytes() for name in names]
     assert run(command) == 2
     assert [Path(name).read_bytes() for name in names] == before
+
+
+@pytest.mark.parametrize("command", [["synth"], ["clone", "--ref", "voice.wav"]], ids=["synth", "clone"])
+def test_speech_that_is_cut_off_exits_1_unless_it_may_be(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    voice("voice.wav")
+    arguments = [*command, "Hello there.", "-o", "a.wav", "--seed", "3", "--steps", "2", "--max-seconds", "0.2"]
+    assert run(arguments) == 1
+    assert capsys.readouterr().err.startswith("a.wav: cut off at 0.2 s of audio")
+    assert soundfile.info("a.wav").duration == pytest.approx(0.2)
+    assert run([*arguments, "--allow-truncated"]) == 0
+
+
+def test_a_stream_that_is_cut_off_exits_1_unless_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["synth", "Hello there.", "-o", "-", "--seed", "3", "--steps", "2", "--max-seconds", "0.2"]
+    for allowed, code in (([], 1), (["--allow-truncated"], 0)):
+        monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
+        assert run([*arguments, *allowed]) == code

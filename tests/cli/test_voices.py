@@ -13,7 +13,7 @@ from tests.checkpoints import write_checkpoint
 from voxcli.cli.main import run
 from voxcli.run.voicefile import read_info, voice_path, voices_folder
 
-SHORT = ["--seed", "5", "--steps", "2", "--max-seconds", "1"]
+SHORT = ["--seed", "5", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
 
 
 @pytest.fixture(autouse=True)

@@ -48,6 +48,7 @@ def clone(
     level: options.Level = None,
     subtitles: options.SubtitleKind = None,
     raw: options.Raw = False,
+    allow_truncated: options.AllowTruncated = False,
     model: options.Model = None,
     lora: options.Lora = None,
     device: options.Device = "auto",
@@ -90,4 +91,4 @@ def clone(
         voice=named,
         settings=settings,
     )
-    speak(job, engine, subtitles=subtitles, raw=raw)
+    speak(job, engine, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)

@@ -109,6 +109,9 @@ Level = Annotated[
 ]
 OUT_HELP = "File to write: .wav, .flac, .ogg or .mp3; - sends WAV to stdout while it is spoken."
 Raw = Annotated[bool, typer.Option("--raw", help="With -o -: samples alone, 16 bit little endian, mono.")]
+AllowTruncated = Annotated[
+    bool, typer.Option("--allow-truncated", help="Exit with 0 also when it was cut off at a length limit.")
+]
 SubtitleKind = Annotated[
     str | None,
     typer.Option("--subtitles", metavar="srt|vtt", help="Write subtitles beside the file, SubRip or WebVTT."),

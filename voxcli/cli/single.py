@@ -6,16 +6,22 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+import typer
+
 from voxcli.errors import InputError, OutputError
 from voxcli.run.shown import one_line
 
 if TYPE_CHECKING:
     from voxcli.run.job import Job
     from voxcli.run.load import ModelOptions
+    from voxcli.run.speak import Spoken
 
 
-def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -> None:
-    """Raises InputError for options that do not go together, before a model is loaded."""
+def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool, allow_truncated: bool) -> None:
+    """Raises InputError for options that do not go together, before a model is loaded.
+
+    Ends with exit code 1 when a length limit cut the speech off, unless that is allowed.
+    """
     from voxcli.run.speak import STDOUT, speak_aloud, speak_one
     from voxcli.run.subtitles import subtitles_named
 
@@ -23,7 +29,7 @@ def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -
     if job.out != STDOUT:
         if raw:
             raise InputError("--raw is for -o -: the name of a file tells its format")
-        print(one_line(speak_one(job, engine, kind)), file=sys.stderr)
+        _tell(speak_one(job, engine, kind), allow_truncated)
         return
     if kind is not None:
         raise InputError("--subtitles lie beside a file: name one with -o")
@@ -32,9 +38,15 @@ def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool) -
     if sys.stdout.isatty():
         raise InputError("-o - sends sound to stdout, which is a terminal here: pipe it to a player, or name a file")
     try:
-        told = speak_aloud(job, engine, sys.stdout.buffer, raw=raw)
+        spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=raw)
     except OutputError:
         # what is left in the buffer has nowhere to go, and Python would complain of that when it ends
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise
-    print(one_line(told), file=sys.stderr)
+    _tell(spoken, allow_truncated)
+
+
+def _tell(spoken: Spoken, allow_truncated: bool) -> None:
+    print(one_line(spoken.told), file=sys.stderr)
+    if spoken.cut_off and not allow_truncated:
+        raise typer.Exit(1)

@@ -42,6 +42,7 @@ def synth(
     level: options.Level = None,
     subtitles: options.SubtitleKind = None,
     raw: options.Raw = False,
+    allow_truncated: options.AllowTruncated = False,
     model: options.Model = None,
     lora: options.Lora = None,
     device: options.Device = "auto",
@@ -66,7 +67,7 @@ def synth(
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
     named = options.voice_file(voice, ref)
     job = single_job(read_text(text, file), out, ref=ref, control=control, voice=named, settings=settings)
-    speak(job, engine, subtitles=subtitles, raw=raw)
+    speak(job, engine, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)
 
 
 def read_text(text: str | None, file: Path | None) -> str:

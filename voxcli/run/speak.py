@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from voxcli.audio.write import check_output
 from voxcli.run.fingerprint import model_identity
@@ -60,8 +60,15 @@ def single_job(
     return job
 
 
-def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> str:
-    """Run one job and describe in a line what came of it. Raises its error when it fails."""
+class Spoken(NamedTuple):
+    """What came of one job, in a line, and whether a length limit cut it off."""
+
+    told: str
+    cut_off: bool
+
+
+def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
+    """Run one job. Raises its error when it fails."""
     if subtitles is not None:
         Recordings(job.voices).refuse(subtitles_path(job.out, subtitles))
     plan = make_plan([job])
@@ -76,11 +83,11 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
         if subtitles is not None:
             write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
         display.landed(outcome)
-    return display.summary.one_line(outcome.result, job.out)
+    return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
 
 
-def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> str:
-    """Run one job to a stream that is heard meanwhile, and describe in a line what came of it. Raises its error."""
+def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
+    """Run one job to a stream that is heard meanwhile. Raises its error when it fails."""
     plan = make_plan([job])
     for _, error in plan.refused:
         raise error
@@ -92,7 +99,8 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
 
         display.started(loaded)
         stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, say=display.say)
-        return f"{write_stream(stream, sink, raw=raw)} ({loaded.name})"
+        told = write_stream(stream, sink, raw=raw)
+        return Spoken(f"{told} ({loaded.name})", stream.cut_off)
 
 
 def speak_all(
