@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,3 +96,46 @@ def test_a_failure_keeps_the_error_and_its_exit_code(tmp_path: Path) -> None:
 def test_paths_are_told_from_the_folder_of_the_results() -> None:
     assert shown_path(Path("out/sub/a.wav"), Path("out")) == "sub/a.wav"
     assert shown_path(Path("elsewhere/a.wav"), Path("out")) == str(Path("elsewhere/a.wav"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"duration_s": "x"},
+        {"duration_s": float("inf")},
+        {"wall_s": float("nan")},
+        {"rtf": True},
+        {"seed": 1.5},
+        {"seed": -1},
+        {"seed": "abc"},
+        {"seed": 2**63},
+        {"patches": 1.5},
+        {"cues": [["0", "1", "a"]]},
+        {"cues": [[0, float("inf"), "a"]]},
+        {"cues": [[0, 1, 2]]},
+        {"cues": 7},
+        {"id": 7},
+        {"id": []},
+        {"out": None},
+        {"status": "done"},
+        {"status": []},
+        {"fingerprint": "ab"},
+        {"warnings": [1]},
+        {"finished": "yesterday"},
+        {"finished": 7},
+    ],
+)
+def test_a_line_with_fields_of_another_kind_is_as_if_it_had_not_been(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    right = {
+        "id": "a",
+        "out": "a.wav",
+        "text": "a",
+        "status": "ok",
+        "duration_s": 1,
+        "seed": 2,
+        "cues": [[0, 1.5, "a"]],
+    }
+    lines = [right, right | {"id": "b"}, right | wrong]
+    (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    kept = Result("a", "a.wav", "a", "ok", 1, seed=2, cues=(Cue(0, 1.5, "a"),))
+    assert read_results(tmp_path) == {"a": kept, "b": replace(kept, id="b")}

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -16,6 +17,7 @@ from voxcli.run.cues import Cue
 from voxcli.run.job import Job
 
 FILE_NAME = "results.jsonl"
+MOST = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,42 @@ def read_results(folder: Path) -> dict[str, Result]:
             known["cues"] = tuple(Cue(*cue) for cue in known.get("cues") or ())
             for name in ("warnings", "voice_notes"):
                 known[name] = tuple(known.get(name) or ())
-            results.pop(known["id"], None)
-            results[known["id"]] = Result(**known)
+            result = Result(**known)
+            if _holds(result):
+                results.pop(result.id, None)
+                results[result.id] = result
     return results
+
+
+def _holds(result: Result) -> bool:
+    """Whether every field is of its kind: people edit files, and other programs write them."""
+    seconds = (result.duration_s, result.wall_s, result.rtf)
+    counts = (result.patches, result.attempts, result.sample_rate, result.seed)
+    words = (result.stop_reason, result.sha256, result.finished, result.error)
+    return (
+        all(isinstance(word, str) for word in (result.id, result.out, result.text))
+        and all(word is None or isinstance(word, str) for word in words)
+        and all(isinstance(word, str) for word in (*result.warnings, *result.voice_notes))
+        and result.status in ("ok", "failed")
+        and all(value is None or _is_amount(value) for value in seconds)
+        and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
+        and isinstance(result.fingerprint, dict | None)
+        and (result.finished is None or _is_time(result.finished))
+        and all(
+            _is_amount(cue.start) and _is_amount(cue.end) and isinstance(cue.text, str) for cue in result.cues or ()
+        )
+    )
+
+
+def _is_amount(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < MOST  # type: ignore[operator]
+
+
+def _is_time(value: str) -> bool:
+    with suppress(ValueError, OverflowError, OSError):
+        datetime.fromisoformat(value).timestamp()
+        return True
+    return False
 
 
 def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
