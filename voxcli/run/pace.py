@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime, timezone
-from itertools import pairwise
 
 from voxcli.run.results import Result
 
-LONGEST_GAP_S = 120.0  # more between two files was no work but the time between two runs
+LONGEST_GAP_S = 120.0  # more from a file to the next start was no work but the time between two runs
+FEWEST = 2  # lines that tell what neighbours do to each other
 
 
 def now() -> str:
@@ -17,13 +18,19 @@ def now() -> str:
 
 
 def pace(results: Iterable[Result]) -> float | None:
-    """Seconds of audio made in a second, beside all neighbours; None when too little has been made to tell."""
-    landed = sorted(
-        (datetime.fromisoformat(result.finished).timestamp(), result.duration_s or 0.0)
+    """Seconds of audio made in a second, beside all neighbours; None when too little has been made to tell.
+
+    Files land in bursts: a run lasts from the start of its first line in the engine to the last file.
+    """
+    worked = sorted(
+        (end - result.wall_s, end, result.duration_s or 0.0)
         for result in results
-        if result.ok and result.finished
+        if result.ok and result.finished and result.wall_s is not None
+        for end in (datetime.fromisoformat(result.finished).timestamp(),)
     )
-    gaps = [(later - earlier, made) for (earlier, _), (later, made) in pairwise(landed)]
-    counted = [(gap, made) for gap, made in gaps if gap <= LONGEST_GAP_S]
-    wall = sum(gap for gap, _ in counted)
-    return sum(made for _, made in counted) / wall if wall > 0 else None
+    wall, until = 0.0, -math.inf
+    for start, end, _ in worked:
+        begin = start if start - until > LONGEST_GAP_S else until
+        wall += max(0.0, end - begin)
+        until = max(until, end)
+    return sum(made for *_, made in worked) / wall if len(worked) >= FEWEST and wall > 0 else None
