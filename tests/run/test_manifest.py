@@ -89,7 +89,7 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
         ({"text": "a", "steps": 1}, "line 1: steps must be from 2 to 1000, not 1"),
         ({"text": "a", "cfg": -1}, "line 1: cfg must be a number of at least 0, not -1.0"),
         ({"text": "a", "seed": -1}, "line 1: seed must be a whole number from 0 to 2^63 - 1, not -1"),
-        ({"text": "a", "max_seconds": 0}, "line 1: max_seconds must be above 0, not 0.0"),
+        ({"text": "a", "max_seconds": 0}, "line 1: max_seconds must be from 0.001 to 86400, not 0.0"),
         (
             {"text": "a", "min_seconds": 3, "max_seconds": 2},
             "line 1: max_seconds (2.0) must be greater than min_seconds (3.0)",
@@ -225,3 +225,25 @@ def test_no_line_may_write_over_the_recording_of_the_command(tmp_path: Path) -> 
     source = write(tmp_path, {"text": "a", "id": "voice"}, {"text": "b", "id": "b"})
     with pytest.raises(ManifestError, match=r"line 1: output 'voice\.wav' is the recording"):
         read_manifest(source, tmp_path, Common(ref=tmp_path / "voice.wav"))
+
+
+def test_a_file_can_not_be_a_folder_too(tmp_path: Path) -> None:
+    outs = ("x.wav/a.wav", "y/b.wav", "X.wav", "y/b.wav/deep/c.wav", "y/d.wav")
+    assert problems(write(tmp_path, *({"text": "a", "out": out} for out in outs)), tmp_path / "out") == [
+        "line 1: output 'a.wav' is in the folder 'x.wav', a file of line 3",
+        "line 4: output 'c.wav' is in the folder 'b.wav', a file of line 2",
+    ]
+
+
+@pytest.mark.parametrize("out", ["a" * 252 + ".wav", "é" * 126 + ".wav", "a" * 252, "b" * 256 + "/a.wav"])
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, out: str) -> None:
+    (told,) = problems(write(tmp_path, {"text": "a", "out": out}), tmp_path / "out")
+    assert told.startswith("line 1: out has a name of more than 255 bytes")
+    longest = {"text": "a", "out": "a" * 251 + ".wav"}
+    assert read_manifest(write(tmp_path, longest), tmp_path / "out")[0].out.name == longest["out"]
+
+
+@pytest.mark.parametrize("preset", ["a\0b.yaml", "a\0b"])
+def test_a_preset_with_a_nul_is_a_problem_of_its_line(tmp_path: Path, preset: str) -> None:
+    (told,) = problems(write(tmp_path, {"text": "a", "preset": preset}), tmp_path / "out")
+    assert told.startswith("line 1: no preset ")

@@ -125,7 +125,25 @@ class _Builder:
         for job in self.jobs:
             if (recording := recordings.at(job.out)) is not None:
                 self.problems.append(Problem(job.line, f"output {job.out.name!r} is the recording {str(recording)!r}"))
+        self._refuse_files_as_folders()
         self.problems.sort(key=lambda problem: problem.line)
+
+    def _refuse_files_as_folders(self) -> None:
+        """The file of one line can't be the folder of another's."""
+        folders: dict[Path, Job] = {}
+        for job in self.jobs:
+            folders.setdefault(job.out.parent, job)
+        for folder, job in folders.items():
+            for above in (folder, *folder.parents):
+                if not above.is_relative_to(self.outputs.folder) or above == self.outputs.folder:
+                    break
+                taken = self._lines_of_outs.get(_one_name(str(above)))
+                if taken is not None:
+                    self.problems.append(
+                        Problem(
+                            job.line, f"output {job.out.name!r} is in the folder {above.name!r}, a file of line {taken}"
+                        )
+                    )
 
     def _job(self, row: Row, line: int) -> Job:
         identity = row.id or f"{self._rows:05d}"
@@ -174,11 +192,15 @@ class _Builder:
         return preset.settings.model_dump(exclude_none=True)
 
     def _claim(self, taken: dict[str, int], name: str, line: int, what: str, shown: str) -> None:
-        """Names that differ only in case, or in how an accent is coded, are one name on some systems."""
-        one_name = name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+        one_name = _one_name(name)
         if one_name in taken:
             self.problems.append(Problem(line, f"{what} {shown!r} is already that of line {taken[one_name]}"))
         taken.setdefault(one_name, line)
+
+
+def _one_name(name: str) -> str:
+    """Names that differ only in case, or in how an accent is coded, are one name on some systems."""
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
 def messages_of(error: ValidationError, given: Mapping[str, Any], model: type[LineFields]) -> list[str]:

@@ -19,6 +19,8 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 DEFAULT_FORMAT = "wav"
 LONGEST_NAME = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
 
+LONGEST_PART = 255  # bytes of one name in a path, on all usual file systems
+
 
 def safe_name(identity: str) -> str:
     """A file name (without suffix) from an id; different ids may share one, which the caller must refuse."""
@@ -73,6 +75,10 @@ class OutputFolder:
         path = self.folder.joinpath(*given.parts)
         if not path.suffix:
             path = path.with_name(path.name + extension_of(format_name))
+        if any(len(part.encode(errors="replace")) > LONGEST_PART for part in (*given.parts, path.name)):
+            raise InputError(
+                f"out has a name of more than {LONGEST_PART} bytes, which no file can have: {out[:40]!r}..."
+            )
         parent = path.parent
         if parent not in self._inside:
             real = os.path.realpath(parent)

@@ -75,6 +75,8 @@ def load_preset(named: str) -> dict[str, Any]:
 
 def read_preset(named: str) -> Preset:
     """A preset by name, or from a .yaml file by path. Raises InputError."""
+    if "\x00" in named:
+        raise InputError(f"no preset {named!r}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
         return _read(Path(named))
     files = preset_files()

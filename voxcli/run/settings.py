@@ -20,6 +20,7 @@ PAUSE_AFTER = 0.5  # seconds between the lines of a joined file
 MAX_PAUSE = 600.0
 RATES = (8_000, 192_000)
 LEVELS = (-50.0, -6.0)
+SECONDS = (0.001, 86_400.0)  # of audio: some samples at least, a day at most
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ class Settings:
             raise InputError(f"steps must be from {MIN_STEPS} to {MAX_STEPS}, not {self.steps}")
         for name in ("min_seconds", "max_seconds"):
             seconds = getattr(self, name)
-            if seconds is not None and not (math.isfinite(seconds) and seconds > 0):
-                raise InputError(f"{name} must be above 0, not {seconds}")
+            if seconds is not None and not SECONDS[0] <= seconds <= SECONDS[1]:
+                raise InputError(f"{name} must be from {SECONDS[0]:g} to {SECONDS[1]:.0f}, not {seconds}")
         if self.min_seconds is not None and self.max_seconds is not None and self.min_seconds >= self.max_seconds:
             raise InputError(f"max_seconds ({self.max_seconds}) must be greater than min_seconds ({self.min_seconds})")
         if self.max_chars < MIN_CHARS:
