@@ -51,13 +51,20 @@ def test_help_is_quick() -> None:
     assert min(costs[1:]) < 0.3
 
 
-@pytest.mark.parametrize("said", [None, "active"])
-def test_threads_wait_without_spinning_unless_told_otherwise(said: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
-    if said:
-        monkeypatch.setenv("OMP_WAIT_POLICY", said)
+@pytest.mark.parametrize(
+    ("said", "spin"),
+    [({}, "20000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)],
+)
+def test_threads_spin_for_a_moment_unless_told_otherwise(
+    said: dict[str, str], spin: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in said.items():
+        monkeypatch.setenv(name, value)
     run(["--help"])
-    assert os.environ["OMP_WAIT_POLICY"] == (said or "passive")
+    assert os.environ.get("GOMP_SPINCOUNT") == spin
+    monkeypatch.setenv("GOMP_SPINCOUNT", "")  # so that it is taken back after this test
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

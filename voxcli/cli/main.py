@@ -71,8 +71,10 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     stand_in()
-    # Threads of torch that spin while they wait make a busy machine many times slower; read when torch is imported.
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Read when torch is imported: its threads spin for a moment while they wait for each other, then sleep. Spinning
+    # without end makes a busy machine many times slower, never spinning costs an idle one a quarter of its speed.
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
     try:
         app(arguments, prog_name="voxcpm2")
