@@ -20,6 +20,13 @@ from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import LMConfig, TransformerConfig
 
 
+def empty_embedding(rows: int, width: int) -> nn.Embedding:
+    """An embedding that is not filled with random numbers: on the meta device that alone imports torch's compiler,
+    a second and a half for nothing.
+    """
+    return nn.Embedding.from_pretrained(torch.empty(rows, width))
+
+
 class RMSNorm(nn.Module):
     def __init__(self, width: int, eps: float):
         super().__init__()
@@ -141,7 +148,7 @@ class Transformer(nn.Module):
         super().__init__()
         self.config = config
         if vocab_size:
-            self.embed_tokens = nn.Embedding(vocab_size, config.hidden_size)
+            self.embed_tokens = empty_embedding(vocab_size, config.hidden_size)
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.num_layers))
         self.norm = RMSNorm(config.hidden_size, config.eps)
         self.rope = Rope(lm, config.head_dim, rope_positions) if config.rope else None

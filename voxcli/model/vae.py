@@ -16,6 +16,7 @@ from torch import nn
 
 from voxcli.kernels import ops
 from voxcli.model.config import AudioVAEConfig
+from voxcli.model.transformer import empty_embedding
 
 State = dict[int, torch.Tensor]  # id of a convolution -> the end of its last input
 
@@ -137,10 +138,10 @@ class RateCondition(nn.Module):
     def __init__(self, channels: int, buckets: int, kind: str):
         super().__init__()
         if kind == "add":
-            self.cond_embed = nn.Embedding(buckets, channels)
+            self.cond_embed = empty_embedding(buckets, channels)
         else:
-            self.scale_embed = nn.Embedding(buckets, channels)
-            self.bias_embed = nn.Embedding(buckets, channels)
+            self.scale_embed = empty_embedding(buckets, channels)
+            self.bias_embed = empty_embedding(buckets, channels)
 
     def forward(self, x: torch.Tensor, bucket: int) -> torch.Tensor:
         if hasattr(self, "cond_embed"):
