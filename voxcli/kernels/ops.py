@@ -10,7 +10,7 @@ import importlib.util
 
 import torch
 
-from voxcli.kernels import torch_ops
+from voxcli.kernels import torch_ops, torch_vae
 
 _enabled = importlib.util.find_spec("triton") is not None
 
@@ -109,3 +109,40 @@ def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.
     Source: Ziyin et al. 2020, "Neural Networks Fail to Learn Periodic Functions and How to Fix It".
     """
     return torch_ops.snake(x, alpha, inverse)
+
+
+def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """Scale, shift, snake and a causal transposed convolution of kernel 2s and stride s, as a product.
+
+    x: [batch, times, channels]; entry: see `torch_vae`; weight: [2 * channels, s * out], the rows of this time's
+    channels before those of the time before. Returns [batch, times, s * out], that is [batch, times * s, out].
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_vae
+
+        return triton_vae.upsample(x, entry, weight)
+    return torch_vae.upsample(x, entry, weight)
+
+
+def residual_unit(x: torch.Tensor, unit: torch.Tensor, point: torch.Tensor, dilation: int) -> torch.Tensor:
+    """x + point(snake(conv(snake(x)))), the causal convolution with seven taps of each channel. `x` may be overwritten.
+
+    x: [batch, times, channels]; unit: see `torch_vae`; point: [channels in, channels out].
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_vae
+
+        return triton_vae.residual_unit(x, unit, point, dilation)
+    return torch_vae.residual_unit(x, unit, point, dilation)
+
+
+def last_conv(x: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+    """Snake, a causal convolution of seven taps to one channel, tanh: float32[batch, times].
+
+    x: [batch, times, channels]; last: see `torch_vae`.
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_vae
+
+        return triton_vae.last_conv(x, last)
+    return torch_vae.last_conv(x, last)

@@ -1,0 +1,299 @@
+"""The audio decoder's operations as Triton kernels; `torch_vae` is the same in plain torch.
+
+The decoder is bound by memory, and next by the arithmetic of its snakes. A convolution of seven taps therefore does
+not load (and activate) a tile seven times: a program walks along time in steps of the dilation, each row of its tile
+at a place of its own, and adds every activated number once to the seven outputs that it reaches, six of which wait
+in registers. Up to 128 channels, the product that follows and the residual are in the same kernel: a residual unit
+reads and writes its stream once.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+import triton
+import triton.language as tl
+
+
+class Walk(NamedTuple):
+    rows: int  # places of a program, in lockstep
+    block: int  # channels of a program
+    warps: int
+    vector: int = 4  # channels of a thread: their parameters stay in its registers
+    stages: int = 3  # loads under way
+
+
+# Residual units by channels, in one kernel. A product of 16-bit tiles has at least 16 rows.
+UNITS = {
+    16: Walk(16, 16, 1),
+    32: Walk(32, 32, 4),
+    64: Walk(16, 64, 4),
+    128: Walk(16, 128, 8),
+}
+WIDE = Walk(8, 64, 2)  # more channels: all but the product
+LAST = (1024, 4)  # numbers of a tile of the last convolution, and its warps
+STEPS = (8, 64)  # fewest and most of a walk; six more come before it
+PROGRAMS = 1024  # as many at least, where walks can be cut so short
+
+
+class Product(NamedTuple):
+    rows: int
+    columns: int
+    chunk: int  # channels at a time
+    warps: int
+    stages: int
+
+
+# Upsampling by channels of its input; for more, the product pays for a kernel of its own.
+UPSAMPLES = {
+    16: Product(64, 32, 16, 4, 1),
+    32: Product(64, 32, 32, 4, 1),
+    64: Product(64, 64, 64, 4, 1),
+    128: Product(64, 128, 64, 4, 2),
+    256: Product(128, 256, 32, 8, 2),
+}
+
+
+@triton.jit
+def _snake(x, alpha, inverse):
+    """x + sin(alpha x)^2 / alpha: reduced to half a turn, then a polynomial, exact to 5e-7."""
+    turns = x * (alpha * 0.3183098861837907)
+    turns = turns - ((turns + 12582912.0) - 12582912.0)  # 1.5 * 2^23: the nearest whole number
+    u = turns * turns
+    wave = 42.65329462607063 + u * (-29.470157005201013 + u * 10.649754456798139)
+    wave = u * (9.869551762956663 + u * (-32.466039840272586 + u * wave))
+    return x + inverse * wave
+
+
+@triton.jit
+def _row(table_ptr, row, channel, CHANNELS: tl.constexpr):
+    return tl.load(table_ptr + row * CHANNELS + channel, mask=channel < CHANNELS, other=0.0)[None, :]
+
+
+@triton.jit(do_not_specialize=["times", "walks", "walks_of_clip", "steps", "dilation"])
+def _walk_kernel(
+    x_ptr,
+    table_ptr,
+    point_ptr,
+    out_ptr,
+    times,
+    walks,
+    walks_of_clip,
+    steps,
+    dilation,
+    CHANNELS: tl.constexpr,
+    ENDING: tl.constexpr,
+    ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
+    VECTOR: tl.constexpr,
+    STAGES: tl.constexpr,
+):
+    """Snake and seven taps, then ENDING "snake", "unit" (snake, product, residual) or "last" (sum, tanh).
+
+    Walk w of a clip: the times first, first + dilation, ..; `dilation` neighbours cover a stretch of times.
+    """
+    walk = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    channel = tl.max_contiguous(tl.program_id(1) * BLOCK + tl.arange(0, BLOCK), VECTOR)
+    within = walk % walks_of_clip
+    first = within // dilation * (steps * dilation) + within % dilation
+    place = (walk // walks_of_clip).to(tl.int64) * times + first
+    at = place[:, None] * CHANNELS + channel[None, :]
+    stride = dilation * CHANNELS
+    real = (walk < walks)[:, None] & (channel < CHANNELS)[None, :]
+
+    offset = _row(table_ptr, 0, channel, CHANNELS)
+    alpha = _row(table_ptr, 1, channel, CHANNELS)
+    inverse = _row(table_ptr, 2, channel, CHANNELS)
+    tap0 = _row(table_ptr, 3, channel, CHANNELS)
+    tap1 = _row(table_ptr, 4, channel, CHANNELS)
+    tap2 = _row(table_ptr, 5, channel, CHANNELS)
+    tap3 = _row(table_ptr, 6, channel, CHANNELS)
+    tap4 = _row(table_ptr, 7, channel, CHANNELS)
+    tap5 = _row(table_ptr, 8, channel, CHANNELS)
+    tap6 = _row(table_ptr, 9, channel, CHANNELS)
+    bias = _row(table_ptr, 10, channel, CHANNELS)
+    if ENDING != "last":
+        alpha_behind = _row(table_ptr, 11, channel, CHANNELS)
+        inverse_behind = _row(table_ptr, 12, channel, CHANNELS)
+    if ENDING == "unit":
+        point = tl.load(point_ptr + tl.arange(0, BLOCK)[:, None] * CHANNELS + channel[None, :])
+
+    # Sums of the next six outputs, so far. First what stands before the walk goes into them.
+    sum0 = tl.zeros((ROWS, BLOCK), tl.float32) + bias
+    sum1 = sum0
+    sum2 = sum0
+    sum3 = sum0
+    sum4 = sum0
+    sum5 = sum0
+    for back in tl.static_range(6, 0, -1):
+        there = real & ((first >= back * dilation) & (first - back * dilation < times))[:, None]
+        early = tl.load(x_ptr + at - back * stride, mask=there, other=0.0).to(tl.float32)
+        early = tl.where(there, _snake(early + offset, alpha, inverse), 0.0)  # zeros are padded behind the snake
+        sum0 = sum1 + tap5 * early
+        sum1 = sum2 + tap4 * early
+        sum2 = sum3 + tap3 * early
+        sum3 = sum4 + tap2 * early
+        sum4 = sum5 + tap1 * early
+        sum5 = bias + tap0 * early
+
+    for step in tl.range(0, steps, num_stages=STAGES):
+        inside = real & (first + step * dilation < times)[:, None]
+        x = tl.load(x_ptr + at + step * stride, mask=inside, other=0.0)
+        y = _snake(x.to(tl.float32) + offset, alpha, inverse)
+        out = sum0 + tap6 * y
+        sum0 = sum1 + tap5 * y
+        sum1 = sum2 + tap4 * y
+        sum2 = sum3 + tap3 * y
+        sum3 = sum4 + tap2 * y
+        sum4 = sum5 + tap1 * y
+        sum5 = bias + tap0 * y
+        if ENDING == "last":
+            total = tl.sum(out, 1)
+            total = 1.0 - 2.0 / (tl.exp(2.0 * total) + 1.0)  # tanh
+            tl.store(out_ptr + place + step * dilation, total, mask=(walk < walks) & (first + step * dilation < times))
+        else:
+            out = _snake(out, alpha_behind, inverse_behind).to(x.dtype)
+            if ENDING == "unit":
+                product = tl.dot(out, point, input_precision="ieee")
+                out = (x.to(tl.float32) + product).to(x.dtype)
+            tl.store(out_ptr + at + step * stride, out, mask=inside)
+
+
+def _walk(
+    x: torch.Tensor, table: torch.Tensor, point: torch.Tensor, dilation: int, ending: str, walk: Walk
+) -> torch.Tensor:
+    assert x.is_contiguous() and table.is_contiguous() and point.is_contiguous(), "times and channels side by side"
+    clips, times, channels = x.shape
+    out = x.new_empty(clips, times, dtype=torch.float32) if ending == "last" else torch.empty_like(x)
+    fewest, most = STEPS
+    wanted = min(max(x.numel() // (walk.rows * walk.block * PROGRAMS), fewest), most)
+    stretches = max(1, times // (wanted * dilation))
+    steps = triton.cdiv(times, stretches * dilation)
+    walks_of_clip = stretches * dilation
+    grid = (triton.cdiv(clips * walks_of_clip, walk.rows), triton.cdiv(channels, walk.block))
+    _walk_kernel[grid](
+        x,
+        table,
+        point,
+        out,
+        times,
+        clips * walks_of_clip,
+        walks_of_clip,
+        steps,
+        dilation,
+        CHANNELS=channels,
+        ENDING=ending,
+        ROWS=walk.rows,
+        BLOCK=walk.block,
+        VECTOR=min(walk.vector, walk.block),
+        STAGES=walk.stages,
+        num_warps=walk.warps,
+    )
+    return out
+
+
+def residual_unit(x: torch.Tensor, unit: torch.Tensor, point: torch.Tensor, dilation: int) -> torch.Tensor:
+    walk = UNITS.get(x.shape[2])
+    if walk is not None:
+        return _walk(x, unit, point, dilation, "unit", walk)
+    y = _walk(x, unit, unit, dilation, "snake", WIDE)
+    x.flatten(0, 1).addmm_(y.flatten(0, 1), point)
+    return x
+
+
+def last_conv(x: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+    block = triton.next_power_of_2(x.shape[2])
+    numbers, warps = LAST
+    return _walk(x, last, last, 1, "last", Walk(max(1, numbers // block), block, warps))
+
+
+@triton.jit(do_not_specialize=["times", "rows"])
+def _upsample_kernel(
+    x_ptr,
+    entry_ptr,
+    weight_ptr,
+    out_ptr,
+    times,
+    rows,
+    CHANNELS: tl.constexpr,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    CHUNK: tl.constexpr,
+):
+    row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    column = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    has_now = (row < rows)[:, None]
+    has_before = ((row < rows) & (row % times > 0))[:, None]
+    written = (column < WIDTH)[None, :]
+    wide_row = row.to(tl.int64)[:, None]
+    total = tl.zeros((ROWS, COLUMNS), tl.float32)
+    for start in range(0, CHANNELS, CHUNK):
+        channel = start + tl.arange(0, CHUNK)
+        scale = _row(entry_ptr, 0, channel, CHANNELS)
+        shift = _row(entry_ptr, 1, channel, CHANNELS)
+        alpha = _row(entry_ptr, 2, channel, CHANNELS)
+        inverse = _row(entry_ptr, 3, channel, CHANNELS)
+        at = wide_row * CHANNELS + channel[None, :]
+        to = channel[:, None] * WIDTH + column[None, :]
+        x = tl.load(x_ptr + at, mask=has_now, other=0.0)
+        y = _snake(x.to(tl.float32) * scale + shift, alpha, inverse).to(x.dtype)
+        weight = tl.load(weight_ptr + to, mask=written, other=0.0)
+        total = tl.dot(y, weight, total, input_precision="ieee")
+        x = tl.load(x_ptr + at - CHANNELS, mask=has_before, other=0.0)
+        y = tl.where(has_before, _snake(x.to(tl.float32) * scale + shift, alpha, inverse), 0.0).to(x.dtype)
+        weight = tl.load(weight_ptr + to + CHANNELS * WIDTH, mask=written, other=0.0)
+        total = tl.dot(y, weight, total, input_precision="ieee")
+    tl.store(out_ptr + wide_row * WIDTH + column[None, :], total.to(x_ptr.dtype.element_ty), mask=has_now & written)
+
+
+@triton.jit(do_not_specialize=["times"])
+def _snake_pairs_kernel(x_ptr, entry_ptr, out_ptr, times, CHANNELS: tl.constexpr, BLOCK: tl.constexpr):
+    """Each activated row twice: as `now` of its time and as `before` of the next."""
+    row = tl.program_id(0)
+    channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = channel < CHANNELS
+    scale = tl.load(entry_ptr + channel, mask=inside, other=0.0)
+    shift = tl.load(entry_ptr + CHANNELS + channel, mask=inside, other=0.0)
+    alpha = tl.load(entry_ptr + 2 * CHANNELS + channel, mask=inside, other=0.0)
+    inverse = tl.load(entry_ptr + 3 * CHANNELS + channel, mask=inside, other=0.0)
+    at = row.to(tl.int64) * CHANNELS + channel
+    x = tl.load(x_ptr + at, mask=inside, other=0.0)
+    y = _snake(x.to(tl.float32) * scale + shift, alpha, inverse).to(x.dtype)
+    now = row.to(tl.int64) * (2 * CHANNELS) + channel
+    tl.store(out_ptr + now, y, mask=inside)
+    time = row % times
+    tl.store(out_ptr + now + 3 * CHANNELS, y, mask=inside & (time + 1 < times))
+    tl.store(out_ptr + now + CHANNELS, tl.zeros_like(y), mask=inside & (time == 0))
+
+
+def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    assert x.is_contiguous() and entry.is_contiguous() and weight.is_contiguous(), "times and channels side by side"
+    clips, times, channels = x.shape
+    width = weight.shape[1]
+    product = UPSAMPLES.get(channels)
+    if product is None:
+        pairs = x.new_empty(clips * times, 2 * channels)
+        block = min(1024, triton.next_power_of_2(channels))
+        grid = (clips * times, triton.cdiv(channels, block))
+        _snake_pairs_kernel[grid](x, entry, pairs, times, CHANNELS=channels, BLOCK=block, num_warps=4)
+        return (pairs @ weight).view(clips, times, width)
+    out = x.new_empty(clips, times, width)
+    columns = min(product.columns, max(16, triton.next_power_of_2(width)))
+    _upsample_kernel[(triton.cdiv(clips * times, product.rows), triton.cdiv(width, columns))](
+        x,
+        entry,
+        weight,
+        out,
+        times,
+        clips * times,
+        CHANNELS=channels,
+        WIDTH=width,
+        ROWS=product.rows,
+        COLUMNS=columns,
+        CHUNK=product.chunk,
+        num_warps=product.warps,
+        num_stages=product.stages,
+    )
+    return out
