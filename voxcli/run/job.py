@@ -46,18 +46,18 @@ class Job:
             raise InputError("prompt_text needs prompt_audio, the recording it is spoken in")
         if self.control and self.prompt_audio is not None:
             raise InputError("control and prompt_audio exclude each other: a voice is described or continued, not both")
-        if self.voice is not None and self.voices != (self.voice,):
+        if self.voice is not None and len(self.voices) > 1:
             raise InputError("voice excludes ref and prompt_audio: a named voice is made of a recording already")
         if not 0 <= self.pause_after <= MAX_PAUSE:
             raise InputError(f"pause_after must be from 0 to {MAX_PAUSE:g} seconds, not {self.pause_after}")
-        rate, rates = self.settings.sample_rate, rates_of(self.format)
-        if rate is not None and rates and rate not in rates:
+        rate = self.settings.sample_rate
+        if rate is not None and (rates := rates_of(self.format)) and rate not in rates:
             raise InputError(f"format {self.format} knows the sample rates {', '.join(map(str, rates))}, not {rate}")
 
     @property
     def voices(self) -> tuple[Path, ...]:
         """The files that its voice comes from."""
-        return tuple(path for path in (self.voice, self.ref, self.prompt_audio) if path is not None)
+        return tuple(filter(None, (self.voice, self.ref, self.prompt_audio)))
 
     def __str__(self) -> str:
         return f"line {self.line} ({shown(self.id)})" if self.line else shown(self.id)

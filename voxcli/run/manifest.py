@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import difflib
 import sys
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import BeforeValidator, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.run.fields import LineFields
 from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
-from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, Recordings, extension_of, format_of
+from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, extension_of, format_of, one_name
 from voxcli.run.presets import read_preset
+from voxcli.run.recordings import Recordings
 from voxcli.run.rows import RawRow, decode, read_rows
 from voxcli.run.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.run.voicefile import voice_path
@@ -43,6 +44,18 @@ class Row(LineFields):
 
 
 FIELD_NAMES = tuple(Row.model_fields)
+
+
+def _checker() -> TypeAdapter[dict[str, Any]]:
+    """Checks what a line says as `Row` does, and gives only that, as a dictionary: in half the time of a `Row`."""
+    kinds = {name: field.rebuild_annotation() for name, field in Row.model_fields.items()}
+    kinds |= {name: Required[kinds[name]] for name, field in Row.model_fields.items() if field.is_required()}
+    said = cast(Any, TypedDict("said", kinds, total=False))  # type: ignore[operator]
+    said.__pydantic_config__ = ConfigDict(extra="forbid")
+    return TypeAdapter(said)
+
+
+CHECKER = _checker()
 
 
 @dataclass(frozen=True)
@@ -91,9 +104,11 @@ class _Builder:
         self.folder = folder
         self.outputs = outputs
         self.common = common
+        self._alone = replace(common, ref=None, prompt_audio=None, prompt_text=None)
         self.jobs: list[Job] = []
         self.problems: list[Problem] = []
         self._rows = 0
+        self._folders: dict[Path, Job] = {}  # below the output folder, each with a job whose file is in it
         self._lines_of_ids: dict[str, int] = {}
         self._lines_of_outs: dict[str, int] = {}
         self._path = lru_cache(maxsize=1024)(self._resolve)
@@ -106,7 +121,7 @@ class _Builder:
             self.problems.append(raw)
             return
         try:
-            row = Row.model_validate(raw.fields, strict=raw.typed)
+            row = CHECKER.validate_python(raw.fields, strict=raw.typed)
         except ValidationError as error:
             self.problems.extend(Problem(raw.line, message) for message in messages_of(error, raw.fields, Row))
             return
@@ -118,26 +133,27 @@ class _Builder:
         self._claim(self._lines_of_ids, job.id, raw.line, "id", job.id)
         self._claim(self._lines_of_outs, str(job.out), raw.line, "output", job.out.name)
         self.jobs.append(job)
+        if "out" in row and job.out.parent != self.outputs.folder:
+            self._folders.setdefault(job.out.parent, job)
 
     def finish(self) -> None:
         """What shows only when all lines are there."""
         recordings = Recordings(path for job in self.jobs for path in job.voices)
-        for job in self.jobs:
-            if (recording := recordings.at(job.out)) is not None:
-                self.problems.append(Problem(job.line, f"output {job.out.name!r} is the recording {str(recording)!r}"))
+        for folder in (self.outputs.folder, *self._folders):
+            for name, recording in recordings.within(folder).items():
+                line = self._lines_of_outs.get(one_name(str(folder / name)))
+                if line is not None:
+                    self.problems.append(Problem(line, f"output {name!r} is the recording {str(recording)!r}"))
         self._refuse_files_as_folders()
         self.problems.sort(key=lambda problem: problem.line)
 
     def _refuse_files_as_folders(self) -> None:
         """The file of one line can't be the folder of another's."""
-        folders: dict[Path, Job] = {}
-        for job in self.jobs:
-            folders.setdefault(job.out.parent, job)
-        for folder, job in folders.items():
+        for folder, job in self._folders.items():
             for above in (folder, *folder.parents):
-                if not above.is_relative_to(self.outputs.folder) or above == self.outputs.folder:
+                if above == self.outputs.folder:
                     break
-                taken = self._lines_of_outs.get(_one_name(str(above)))
+                taken = self._lines_of_outs.get(one_name(str(above)))
                 if taken is not None:
                     self.problems.append(
                         Problem(
@@ -145,38 +161,42 @@ class _Builder:
                         )
                     )
 
-    def _job(self, row: Row, line: int) -> Job:
-        identity = row.id or f"{self._rows:05d}"
-        said = {name: getattr(row, name) for name in row.model_fields_set & NAMES}
-        settings = self.common.settings.updated(self._preset(row.preset) | said if row.preset else said)
-        pause_after = row.pause_after if row.pause_after is not None else self.common.pause_after
-        out = self.outputs.path_for(row.out, identity, settings.format)
+    def _job(self, row: Mapping[str, Any], line: int) -> Job:
+        said, common = row.get, self.common
+        identity = said("id") or f"{self._rows:05d}"
+        values = {name: row[name] for name in row.keys() & NAMES}
+        if "preset" in row:
+            values = self._preset(row["preset"]) | values
+        settings = common.settings.updated(values)
+        pause_after = said("pause_after", common.pause_after)
         # a line's own recordings leave the command's named voice aside, its own named voice the command's recordings
-        recorded = row.ref is not None or row.prompt_audio is not None
-        common = replace(self.common, ref=None, prompt_audio=None, prompt_text=None) if row.voice else self.common
-        continues = row.prompt_audio is not None or row.prompt_text is not None
+        voice = None if "ref" in row or "prompt_audio" in row else common.voice
+        if said("voice"):
+            voice, common = self._voice(row["voice"]), self._alone
+        # a line that goes on from a recording, or speaks like one, leaves the command's description aside
+        control = None if "prompt_audio" in row or "prompt_text" in row else common.control
+        out = self.outputs.path_for(said("out"), identity, settings.format)
         return Job(
             id=identity,
-            text=row.text,
+            text=row["text"],
             out=out,
             format=self._format(row, out, settings.format),
-            ref=self._path(row.ref) if row.ref else common.ref,
-            prompt_audio=self._path(row.prompt_audio) if row.prompt_audio else common.prompt_audio,
-            prompt_text=row.prompt_text or common.prompt_text,
-            # a line that goes on from a recording, or speaks like one, leaves the command's description aside
-            control=row.control or (None if continues else self.common.control),
-            voice=self._voice(row.voice) if row.voice else None if recorded else common.voice,
+            ref=self._path(row["ref"]) if said("ref") else common.ref,
+            prompt_audio=self._path(row["prompt_audio"]) if said("prompt_audio") else common.prompt_audio,
+            prompt_text=said("prompt_text") or common.prompt_text,
+            control=said("control") or control,
+            voice=voice,
             settings=settings,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
         )
 
-    def _format(self, row: Row, out: Path, named: str | None) -> str:
-        if row.out is None:
+    def _format(self, row: Mapping[str, Any], out: Path, named: str | None) -> str:
+        if "out" not in row:
             return named or DEFAULT_FORMAT
         # what the line says must fit its file; what was said for all lines holds where it does
         fits = named is not None and extension_of(named) == out.suffix.lower()
-        return format_of(out, row.format or (named if fits else None))
+        return format_of(out, row.get("format") or (named if fits else None))
 
     def _resolve(self, name: str) -> Path:
         path = self.folder / name
@@ -192,15 +212,11 @@ class _Builder:
         return preset.settings.model_dump(exclude_none=True)
 
     def _claim(self, taken: dict[str, int], name: str, line: int, what: str, shown: str) -> None:
-        one_name = _one_name(name)
-        if one_name in taken:
-            self.problems.append(Problem(line, f"{what} {shown!r} is already that of line {taken[one_name]}"))
-        taken.setdefault(one_name, line)
-
-
-def _one_name(name: str) -> str:
-    """Names that differ only in case, or in how an accent is coded, are one name on some systems."""
-    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+        name = one_name(name)
+        if name in taken:
+            self.problems.append(Problem(line, f"{what} {shown!r} is already that of line {taken[name]}"))
+        else:
+            taken[name] = line
 
 
 def messages_of(error: ValidationError, given: Mapping[str, Any], model: type[LineFields]) -> list[str]:

@@ -6,13 +6,15 @@ import os
 import re
 import tempfile
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
 from voxcli.audio.write import FORMATS, TEMPORARY
 from voxcli.errors import InputError, OutputError
+from voxcli.run.lock import FILE_NAME as LOCK
+from voxcli.run.results import FILE_NAME as RESULTS
 
 UNSAFE = re.compile(r'[<>:"/\\|?*\x00-\x1f\x7f]+')
 RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
@@ -20,10 +22,16 @@ DEFAULT_FORMAT = "wav"
 LONGEST_NAME = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
 
 LONGEST_PART = 255  # bytes of one name in a path, on all usual file systems
+SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
+# What most names are, on which nothing below would act: tests much cheaper than acting.
+PLAIN_NAME = re.compile(r"(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9_-]{1,180}", re.ASCII | re.IGNORECASE)
+PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
 
 
 def safe_name(identity: str) -> str:
     """A file name (without suffix) from an id; different ids may share one, which the caller must refuse."""
+    if PLAIN_NAME.fullmatch(identity):
+        return identity
     name = UNSAFE.sub("_", unicodedata.normalize("NFC", identity)).strip(" .")
     name = name.encode()[:LONGEST_NAME].decode(errors="ignore").rstrip(" .")
     return f"_{name}" if not name or RESERVED.fullmatch(name) else name
@@ -55,66 +63,69 @@ def extension_of(format_name: str | None) -> str:
 
 
 class OutputFolder:
-    """The folder of a batch. Every path it hands out lies inside, symbolic links followed."""
+    """The folder of a batch. Every path it hands out lies inside, symbolic links followed, and can be a file's."""
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._inside: dict[Path, bool] = {}
+        self._folders_in = lru_cache(maxsize=1024)(self._look_at)
 
     @cached_property
     def _real(self) -> str:
         return os.path.realpath(self.folder)
 
     def path_for(self, out: str | None, identity: str, format_name: str | None) -> Path:
-        """The path of a line's file: its `out`, else its id. Raises InputError when that would leave the folder."""
+        """The path of a line's file: its `out`, else its id. Raises InputError when no file may be written there."""
         if out is None:
-            return self.folder / (safe_name(identity) + extension_of(format_name))
-        given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
-        if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
-            raise InputError(f"out must be a path inside the output folder, not {out!r}")
-        path = self.folder.joinpath(*given.parts)
-        if not path.suffix:
-            path = path.with_name(path.name + extension_of(format_name))
-        if any(len(part.encode(errors="replace")) > LONGEST_PART for part in (*given.parts, path.name)):
-            raise InputError(
-                f"out has a name of more than {LONGEST_PART} bytes, which no file can have: {out[:40]!r}..."
-            )
-        parent = path.parent
-        if parent not in self._inside:
-            real = os.path.realpath(parent)
-            self._inside[parent] = real == self._real or real.startswith(self._real.rstrip(os.sep) + os.sep)
-        if not self._inside[parent]:
-            raise InputError(f"out {out!r} leaves the output folder through a link")
-        return path
+            below, name = "", safe_name(identity) + extension_of(format_name)
+        else:
+            below, name = _folder_and_name(out)
+            if not 0 < name.rfind(".") < len(name) - 1:
+                name += extension_of(format_name)
+            if len(out) > SURELY_SHORT and any(_bytes(part) > LONGEST_PART for part in (*below.split("/"), name)):
+                raise InputError(
+                    f"out has a name of more than {LONGEST_PART} bytes, which no file can have: {out[:40]!r}..."
+                )
+        if name in self._folders_in(below):
+            raise InputError(f"output {name!r} is a folder that is there: name a file")
+        return self.folder / (f"{below}/{name}" if below else name)
+
+    def _look_at(self, below: str) -> frozenset[str]:
+        """The folders that are in the folder `below` this one. Raises InputError when no file can lie there."""
+        real = os.path.realpath(self.folder / below)
+        if real != self._real and not real.startswith(self._real.rstrip(os.sep) + os.sep):
+            raise InputError(f"out {below!r} leaves the output folder through a link")
+        parts = below.split("/") if below else []
+        if parts[:1] and parts[0].lower() in (RESULTS, LOCK):
+            raise InputError(f"out can't lie below {parts[0]}: the run itself writes that file")
+        for count in range(1, len(parts) + 1):
+            above = self.folder.joinpath(*parts[:count])
+            if above.exists() and not above.is_dir():
+                raise InputError(f"out can't lie below {above}: that is a file")
+        try:
+            with os.scandir(real) as entries:
+                return frozenset(entry.name for entry in entries if entry.is_dir())
+        except OSError:  # not there yet, or not for us to see
+            return frozenset()
 
 
-class Recordings:
-    """The files that voices are read from: a run must not write over them, by whatever name it knows them."""
+def _folder_and_name(out: str) -> tuple[str, str]:
+    """Of a path in a manifest, with slashes. Raises InputError when it leads out of its folder."""
+    if PLAIN_PATH.fullmatch(out):
+        below, _, name = out.rpartition("/")
+        return below, name
+    given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
+    if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
+        raise InputError(f"out must be a path inside the output folder, not {out!r}")
+    return "/".join(given.parts[:-1]), given.name
 
-    def __init__(self, paths: Iterable[Path]):
-        self._real = lru_cache(maxsize=1024)(os.path.realpath)
-        self._read: dict[str | tuple[int, int], Path] = {}
-        for path in dict.fromkeys(paths):
-            for mark in self._marks(path):
-                self._read.setdefault(mark, path)
 
-    def at(self, path: Path) -> Path | None:
-        """The recording that writing to `path` would replace."""
-        if not self._read:
-            return None
-        return next((self._read[mark] for mark in self._marks(path) if mark in self._read), None)
+def _bytes(name: str) -> int:
+    return len(name.encode(errors="replace"))
 
-    def refuse(self, path: Path) -> None:
-        """Raises InputError."""
-        if self.at(path) is not None:
-            raise InputError(f"{path} is a recording that is spoken from: write to another file")
 
-    def _marks(self, path: Path) -> Iterator[str | tuple[int, int]]:
-        """What tells a file: where it lies and, when it is there, which file it is."""
-        with suppress(OSError, ValueError):  # ValueError: a NUL in the name, which is nobody's
-            yield os.path.join(self._real(path.parent), path.name)
-            there = os.stat(path)
-            yield there.st_dev, there.st_ino
+def one_name(name: str) -> str:
+    """Names that differ only in case, or in how an accent is coded, are one name on some systems."""
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
 def make_folder(folder: Path) -> None:

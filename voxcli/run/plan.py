@@ -45,14 +45,11 @@ class Plan:
 
     utterances: list[Utterance] = field(default_factory=list)
     refused: list[tuple[Job, VoxError]] = field(default_factory=list)
+    voices: set[Path] = field(default_factory=set)
 
     @property
     def expected_s(self) -> float:
         return sum(utterance.expected_s for utterance in self.utterances)
-
-    @property
-    def voices(self) -> set[Path]:
-        return {path for utterance in self.utterances for path in utterance.job.voices}
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -82,8 +79,11 @@ def make_plan(jobs: Iterable[Job]) -> Plan:
     with no_collection():
         for job in jobs:
             try:
-                known = [_check_once(path, checked) for path in job.voices]
-                plan.utterances.append(prepare(job, known[0] if job.voice else None))
+                known = None
+                for path in job.voices:
+                    known = _check_once(path, checked)
+                plan.utterances.append(prepare(job, known if job.voice else None))
+                plan.voices.update(job.voices)
             except InputError as error:
                 plan.refused.append((job, error))
     plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
@@ -107,7 +107,7 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
             f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
         )
     pieces = [
-        Piece(compose(finish(text), description or None), piece.pause_s)
+        Piece(compose(finish(text), description) if description else finish(text), piece.pause_s)
         for piece in split(body, job.settings.max_chars)
         if is_speakable(text := _without_description(piece.text))
     ]

@@ -13,8 +13,9 @@ from voxcli.audio.write import check_output
 from voxcli.errors import InputError, VoxError
 from voxcli.run.job import Job
 from voxcli.run.joined import Part, write_joined
-from voxcli.run.outputs import Recordings, format_of, prepare_folder
+from voxcli.run.outputs import format_of, prepare_folder
 from voxcli.run.page import write_page
+from voxcli.run.recordings import Recordings
 from voxcli.run.report import clock
 from voxcli.run.results import Outcome, Result, failure
 from voxcli.run.subtitles import Subtitles, subtitles_path, write_subtitles
@@ -93,6 +94,8 @@ class Products:
                 yield subtitles_path(path, self.subtitles)
 
     def _refuse_clashes(self) -> None:
+        if not (self.subtitles or self.join or self.report):
+            return
         recordings = Recordings(path for job in self.jobs for path in job.voices)
         for path in self._paths():
             recordings.refuse(path)

@@ -10,9 +10,8 @@ import io
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn
 
 from voxcli.errors import ManifestError, Problem
 
@@ -28,10 +27,10 @@ SUFFIXES: Mapping[str, Format] = {
 }
 MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
 ARRAY = re.compile(r"\s*\[\s*[{\]]")
+SPACE = re.compile(r"[ \t\n]*")
 
 
-@dataclass(frozen=True)
-class RawRow:
+class RawRow(NamedTuple):
     """Fields as they stand at `line` (from 1). `typed`: numbers are numbers, as in JSON; else all is text."""
 
     line: int
@@ -94,7 +93,10 @@ def _json_lines(text: str) -> Iterator[RawRow | Problem]:
         if not line or line.startswith("#"):
             continue
         try:
-            yield _object(number, DECODER.decode(line), line)
+            value, end = DECODER.raw_decode(line)
+            if end < len(line):
+                raise json.JSONDecodeError("Extra data", line, len(line) - len(line[end:].lstrip()))
+            yield _object(number, value, line)
         except (ValueError, RecursionError) as error:
             yield Problem(number, f"not JSON: {_reason(error)}")
 
@@ -102,7 +104,7 @@ def _json_lines(text: str) -> Iterator[RawRow | Problem]:
 def _json_array(text: str) -> Iterator[RawRow | Problem]:
     position, line, counted = text.index("[") + 1, 1, 0
     while True:
-        position = _skip_space(text, position)
+        position = SPACE.match(text, position).end()  # type: ignore[union-attr]
         line, counted = line + text.count("\n", counted, position), position
         if text.startswith("]", position):
             break
@@ -113,13 +115,13 @@ def _json_array(text: str) -> Iterator[RawRow | Problem]:
             yield Problem(at, f"not JSON: {_reason(error)}")
             return
         yield _object(line, value, text[position:end])
-        position = _skip_space(text, end)
+        position = SPACE.match(text, end).end()  # type: ignore[union-attr]
         if text.startswith(",", position):
             position += 1
         elif not text.startswith("]", position):
             yield Problem(text.count("\n", 0, position) + 1, "not JSON: a comma or the closing ] is missing")
             return
-    rest = _skip_space(text, position + 1)
+    rest = SPACE.match(text, position + 1).end()  # type: ignore[union-attr]
     if rest < len(text):
         yield Problem(text.count("\n", 0, rest) + 1, "text after the end of the JSON array")
 
@@ -129,13 +131,9 @@ def _object(line: int, value: object, source: str) -> RawRow | Problem:
         return Problem(line, f'expected a JSON object like {{"text": "..."}}, not {type(value).__name__}')
     if "\\u" in source and any("\ud800" <= char <= "\udfff" for char in json.dumps(value, ensure_ascii=False)):
         return Problem(line, "half of a surrogate pair (\\ud800 to \\udfff) is no character")
-    return RawRow(line, {name: content for name, content in value.items() if content is not None})
-
-
-def _skip_space(text: str, position: int) -> int:
-    while position < len(text) and text[position] in " \t\n":
-        position += 1
-    return position
+    if None in value.values():
+        value = {name: content for name, content in value.items() if content is not None}
+    return RawRow(line, value)
 
 
 def _reason(error: Exception) -> str:

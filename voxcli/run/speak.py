@@ -17,10 +17,11 @@ from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
 from voxcli.run.lock import FolderLock
 from voxcli.run.models import choose_model
-from voxcli.run.outputs import Recordings, format_of, prepare_folder, sweep
+from voxcli.run.outputs import format_of, prepare_folder, sweep
 from voxcli.run.plan import Plan, make_plan
 from voxcli.run.products import Products
 from voxcli.run.progress import Display
+from voxcli.run.recordings import Recordings
 from voxcli.run.report import Summary
 from voxcli.run.results import Outcome, ResultLog, failure, read_results
 from voxcli.run.resume import Redo, make_agenda

@@ -15,9 +15,10 @@ __all__ = ["is_plain", "plain_characters"]
 
 # What most text is made of, on which nothing below would act: a test a hundred times cheaper than acting.
 _PLAIN_TEXT = re.compile(
-    "[-A-Za-z0-9 ,.!?'\":;()$%&/@"
+    "(?! |- |-$)[-A-Za-z0-9 ,.!?'\":;()$%&/@"
     "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0391-\u03a1\u03a3-\u03ce\u0410-\u044f"
     "\u3001\u3002\u300a-\u3011\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff\uac00-\ud7a3\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]*"
+    "(?<! )(?<! -)"
 )
 
 _SAME_MEANING = {
@@ -73,14 +74,7 @@ _JOINER = re.compile(f"(?<=[{_JOINED}])([{_JOINERS}])[{_JOINERS}]*(?=[{_JOINED}]
 
 def is_plain(text: str) -> bool:
     """Whether `text` is so ordinary that cleaning would give it back: common letters and marks, single spaces."""
-    return (
-        bool(_PLAIN_TEXT.fullmatch(text))
-        and "  " not in text
-        and "--" not in text
-        and not text.startswith((" ", "- "))
-        and not text.endswith((" ", " -"))
-        and text != "-"
-    )
+    return bool(_PLAIN_TEXT.fullmatch(text)) and "  " not in text and "--" not in text
 
 
 def plain_characters(text: str) -> str:

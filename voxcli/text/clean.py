@@ -17,6 +17,7 @@ from voxcli.text.scripts import CJK, unknown_scripts
 __all__ = ["clean", "compose", "finish", "is_speakable", "split_control", "unknown_scripts"]
 
 _PASSES = 10
+_ALNUM = re.compile(r"[^\W_]")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _CJK_LINE_END = re.compile(rf"(?<=[{CJK}])[ ]*\n[ ]*(?=[{CJK}])")
 
@@ -65,7 +66,8 @@ def _clean_once(text: str, paragraphs: bool) -> str:
 
 def is_speakable(text: str) -> bool:
     """Whether there is a letter or digit, of any script, outside a leading "(description)"."""
-    return any(char.isalnum() or unicodedata.category(char)[0] in "LN" for char in split_control(text)[1])
+    body = split_control(text)[1]
+    return bool(_ALNUM.search(body)) or any(unicodedata.category(char)[0] in "LN" for char in body)
 
 
 def finish(text: str) -> str:

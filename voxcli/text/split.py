@@ -44,8 +44,11 @@ def split(text: str, max_chars: int) -> list[Piece]:
     """
     if max_chars < 1:
         raise ValueError(f"max_chars must be at least 1, not {max_chars}")
+    text = text.strip()
+    if len(text) <= max_chars and "\n" not in text:
+        return [Piece(text, 0.0)] if text else []
     pieces: list[Piece] = []
-    for paragraph in _PARAGRAPH.split(text.strip()):
+    for paragraph in _PARAGRAPH.split(text):
         parts = _cut(paragraph, max_chars)
         pieces += [Piece(part, _pause_after(part)) for part in parts[:-1]]
         pieces += [Piece(part, PARAGRAPH_PAUSE_S) for part in parts[-1:]]
@@ -54,7 +57,9 @@ def split(text: str, max_chars: int) -> list[Piece]:
 
 def _cut(text: str, max_chars: int) -> list[str]:
     """The parts of one paragraph, each ending at the strongest kind of boundary in reach."""
-    found = boundaries(text) if len(text) > max_chars else {}
+    if len(text) <= max_chars:
+        return [text] if text else []
+    found = boundaries(text)
     places = {strength: [place for place, of in found.items() if of == strength] for strength in Strength}
     parts = []
     start = 0
