@@ -102,3 +102,9 @@ class OutputError(VoxError):
 
 class SynthesisError(VoxError):
     """The engine ran and could not produce the clip."""
+
+
+def in_one_line(error: Exception) -> str:
+    """The kind of an unforeseen error and what it says."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

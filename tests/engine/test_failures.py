@@ -56,14 +56,14 @@ def test_an_exception_of_one_row_ends_that_row(
 
 def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = Engine(tiny_model)
-    real = engine.audio_decoder.decode
+    real = engine.audio.decoder.decode
 
     def fails_at_eleven_patches(latents: list[torch.Tensor]) -> list[torch.Tensor]:
         if any(len(item) == 11 for item in latents):
             raise MemoryError("no room")
         return real(latents)
 
-    monkeypatch.setattr(engine.audio_decoder, "decode", fails_at_eleven_patches)
+    monkeypatch.setattr(engine.audio.decoder, "decode", fails_at_eleven_patches)
     requests = [request(tiny_model, f"{n}", "hello", seed=n, min_len=n - 1, max_len=n) for n in (8, 11, 14)]
     clips = run(engine, requests)
     assert clips["11"].error == "audio decode failed: MemoryError: no room"
@@ -142,7 +142,7 @@ def test_a_thousand_requests_with_failures_and_cancels_leave_everything_free(tin
     assert sum(ended.values()) == 1000 and not alive
     assert ended["error"] > 100 and ended["cancelled"] > 20 and ended["length"] > 100
     assert engine.state.free == 32 and engine.scheduler.pool.free == 70
-    assert not engine._pending and not engine._ids and not engine._finished and not engine._done
+    assert not engine._pending and not engine._ids and not len(engine.audio) and not engine._done
 
 
 def test_prompt_is_not_changed_by_the_engine(tiny_model: VoxCPM2) -> None:

@@ -35,22 +35,8 @@ def close(ours: torch.Tensor, twin: torch.Tensor) -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 32), (3, 11, 320), (7, 1024), (5, 2048)])
 def test_rms_norm(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    x, branch, weight = (
-        draw(*shape, dtype=dtype),
-        draw(*shape, dtype=dtype, seed=1),
-        draw(shape[-1], dtype=dtype, seed=2),
-    )
+    x, weight = draw(*shape, dtype=dtype), draw(shape[-1], dtype=dtype, seed=2)
     close(triton_ops.rms_norm(x, weight, 1e-5), torch_ops.rms_norm(x, weight, 1e-5))
-    total, normed = triton_ops.add_rms_norm(x, branch, weight, 1e-5)
-    expected_total, expected = torch_ops.add_rms_norm(x, branch, weight, 1e-5)
-    close(total, expected_total)
-    close(normed, expected)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_add_rms_norm_of_a_slice(dtype: torch.dtype) -> None:
-    x, branch, weight = draw(4, 11, 64, dtype=dtype)[:, -4:], draw(4, 4, 64, dtype=dtype), draw(64, dtype=dtype)
-    close(triton_ops.add_rms_norm(x, branch, weight, 1e-5)[1], torch_ops.add_rms_norm(x, branch, weight, 1e-5)[1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -20,7 +20,7 @@ from itertools import groupby
 import numpy as np
 import torch
 
-from voxcli.engine.decode import CONTEXT_PATCHES, AudioDecoder
+from voxcli.engine.audio import AudioStage, Finished
 from voxcli.engine.noise import BLOCK
 from voxcli.engine.pages import PAGE_SIZE, Cache, PagePool, pages_for
 from voxcli.engine.request import Clip, Request, StopReason
@@ -31,7 +31,7 @@ from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.stream import ClipStream
 from voxcli.engine.transfer import Download
 from voxcli.engine.voices import Padding, VoiceEncoder
-from voxcli.errors import RequestError
+from voxcli.errors import RequestError, in_one_line
 from voxcli.model.voxcpm2 import VoxCPM2
 
 
@@ -42,7 +42,8 @@ class EngineConfig:
     pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
                     most `cache_gib`.
     cache_gib:      bound of the cache when `pages` is None; None: 2 on a CPU, half of the free memory of a GPU.
-    prefill_tokens: most prompt positions in one step; longer prompts go in chunks.
+    prefill_tokens: most prompt positions in one step, longer prompts go in chunks; None: 2,048, on CUDA 16,384, so
+                    that all rows of a batch begin together.
     pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
     graphs:         capture steps as CUDA graphs; None: on CUDA.
     decode_clips:   most clips in one audio decode.
@@ -52,20 +53,11 @@ class EngineConfig:
     max_batch: int | None = None
     pages: int | None = None
     cache_gib: float | None = None
-    prefill_tokens: int = 2048
+    prefill_tokens: int | None = None
     pad_to_bucket: bool | None = None
     graphs: bool | None = None
     decode_clips: int = 16
     voices: int = 64
-
-
-@dataclass(eq=False)
-class _Finished:
-    """A sequence whose latents wait for the audio decode."""
-
-    sequence: Sequence
-    latents: torch.Tensor
-    reason: StopReason
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +101,14 @@ class Engine:
             say=say,
         )
         self.state, self.cache = self.runner.state, self.runner.cache
+        self._prefill_tokens = config.prefill_tokens or (16384 if on_cuda else 2048)
         self.scheduler = Scheduler(PagePool(pages + 1), self.state)
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
-        self.audio_decoder = AudioDecoder(model, config.decode_clips)
+        self.audio = AudioStage(model, config.decode_clips)
         self._pending: deque[_Flags] = deque()
         self._queued = 0  # how many of them the last step has added
-        self._finished: list[_Finished] = []
         self._done: list[Clip] = []
         self._ids: set[str] = set()
         self._order = 0
@@ -162,17 +154,15 @@ class Engine:
             if sequence is not None:
                 self.scheduler.release(sequence)
         if sequence is None:
-            ended = next((f for f in self._finished if f.sequence.request_id == request_id), None)
-            if ended is None:
-                return False
-            self._finished.remove(ended)
-            sequence = ended.sequence
+            sequence = self.audio.cancel(request_id)
+        if sequence is None:
+            return False
         self._end(sequence, "cancelled")
         return True
 
     @property
     def has_work(self) -> bool:
-        return bool(len(self.scheduler) or self._pending or self._finished or self._done)
+        return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
 
     def generate(self, requests: Iterable[Request]) -> Iterator[Clip]:
         """Run requests, pulled as there is room, and yield their clips as they finish.
@@ -244,14 +234,14 @@ class Engine:
         ):
             self._isolate(list(group), partial(self._decode, steps=steps))
         self._queued = len(self._pending) - before
-        self._decode_audio()
+        self._collect_audio()
         if self.on_patch is not None:
             self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
         done, self._done = self._done, []
         return done
 
     def _prefill(self) -> None:
-        plan = list(self.scheduler.prefills(self.config.prefill_tokens))
+        plan = list(self.scheduler.prefills(self._prefill_tokens))
         if plan:
             shares = {sequence.request_id: share for sequence, share in plan}
             self._isolate([sequence for sequence, _ in plan], lambda rows: self._run_prefill(rows, shares))
@@ -303,11 +293,10 @@ class Engine:
     def _decode(self, sequences: list[Sequence], steps: int) -> None:
         self._set_noise([s for s in sequences if s.patches % BLOCK == 0])
         flags = self.runner.decode([s.row for s in sequences], steps, max(s.length for s in sequences) + 1)
-        now = time.perf_counter()
         for sequence in sequences:
             sequence.patches += 1
-            if sequence.patches == 1 and sequence.admitted_at is not None:
-                sequence.timings.first_patch_s = now - sequence.admitted_at
+            if sequence.patches == 1 and self.model.device.type == "cpu":
+                sequence.first_patch_is_there()
         self._pending.append(_Flags(Download(flags), [(s, s.attempt, s.patches) for s in sequences]))
         self.counters.steps += 1
         self.counters.step_rows += len(sequences)
@@ -318,6 +307,8 @@ class Engine:
             for value, (sequence, attempt, patch) in zip(flags.values.wait().tolist(), flags.about, strict=True):
                 if attempt != sequence.attempt:
                     continue
+                if patch == 1 and self.model.device.type != "cpu":
+                    sequence.first_patch_is_there()
                 if value & STOP:
                     sequence.flag_stop(patch)
                 if value & BROKEN and sequence in self.scheduler.running:
@@ -344,47 +335,18 @@ class Engine:
         stopped = sequence.stop_at is not None and sequence.patches > sequence.stop_at
         reason: StopReason = "stop" if stopped else "length"
         if sequence.request.decode:
-            self._finished.append(_Finished(sequence, latents, reason))
+            self.audio.add(Finished(sequence, latents, reason))
         else:
             self._end(sequence, reason, latents=latents.cpu())
 
-    def _decode_audio(self) -> None:
-        """Decode when a group is full or nothing else is left to do."""
-        idle = not self.scheduler.running
-        while self._finished and (idle or len(self._finished) >= self.config.decode_clips):
-            group, self._finished = (
-                self._finished[: self.config.decode_clips],
-                self._finished[self.config.decode_clips :],
-            )
-            self._isolate_audio(group)
-
-    def _isolate_audio(self, group: list[_Finished]) -> None:
-        started = time.perf_counter()
-        try:
-            latents = [f.latents.cpu() for f in group]
-            lead = [
-                f.sequence.request.prompt.patches[-CONTEXT_PATCHES:]
-                if f.sequence.request.prompt.continues
-                else f.latents[:0].cpu()
-                for f in group
-            ]
-            audio = self.audio_decoder.decode([torch.cat(pair) for pair in zip(lead, latents, strict=True)])
-        except Exception as error:
-            if len(group) > 1:
-                for finished in group:
-                    self._isolate_audio([finished])
-                return
-            self._end(group[0].sequence, "error", error=f"audio decode failed: {_one_line(error)}")
-            return
-        spent = (time.perf_counter() - started) / len(group)
-        for finished, patches, before, samples in zip(group, latents, lead, audio, strict=True):
-            sequence = finished.sequence
-            sequence.timings.decode_s = spent
-            samples = samples[len(before) * self.model.patch_samples :]
-            if not bool(patches.isfinite().all() and samples.isfinite().all()):
-                self._end(sequence, "error", error="the model gave audio that is not finite")
-                continue
-            self._end(sequence, finished.reason, audio=samples.numpy(), latents=patches)
+    def _collect_audio(self) -> None:
+        for decoded in self.audio.collect(idle=not self.scheduler.running):
+            sequence = decoded.finished.sequence
+            sequence.timings.decode_s = decoded.seconds
+            if decoded.error is not None:
+                self._end(sequence, "error", error=decoded.error)
+            else:
+                self._end(sequence, decoded.finished.reason, audio=decoded.audio, latents=decoded.latents)
 
     def _end(
         self,
@@ -427,7 +389,7 @@ class Engine:
                     self._isolate([sequence], run)
             else:
                 self.scheduler.release(sequences[0])
-                self._end(sequences[0], "error", error=_one_line(error))
+                self._end(sequences[0], "error", error=in_one_line(error))
 
     def _shrink(self) -> None:
         """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
@@ -449,9 +411,4 @@ def _usual_batch(device: torch.device) -> int:
     if device.type != "cuda":
         return 32
     free = torch.cuda.mem_get_info(device)[0] / 2**30
-    return 128 if free > 40 else 64 if free > 16 else 16
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return 256 if free > 40 else 64 if free > 16 else 16

@@ -64,6 +64,10 @@ class Sequence:
         sampling = self.request.sampling
         return self.patches >= self.request.prompt.target_tokens * sampling.ratio
 
+    def first_patch_is_there(self) -> None:
+        if self.admitted_at is not None:
+            self.timings.first_patch_s = time.perf_counter() - self.admitted_at
+
     def flag_stop(self, patch: int) -> None:
         """The stop head names patch number `patch` as the last; obeyed only after min_len."""
         if self.stop_at is None and patch > self.request.sampling.min_len:

@@ -28,6 +28,10 @@ class Download:
         else:
             self._value = value.cpu()
 
+    @property
+    def ready(self) -> bool:
+        return self._event is None or self._event.query()
+
     def wait(self) -> torch.Tensor:
         if self._event is not None:
             self._event.synchronize()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 
 import torch
+import torch.nn.functional as F
 
 from voxcli.kernels import torch_ops, torch_vae
 
@@ -33,24 +34,39 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return torch_ops.rms_norm(x, weight, eps)
 
 
-def add_rms_norm(
-    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """The residual stream x + branch, and its RMS normalization."""
+def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
+    """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns]."""
     if _fused(x):
-        from voxcli.kernels import triton_ops
+        from voxcli.kernels import triton_linear, triton_ops
 
-        return triton_ops.add_rms_norm(x, branch, weight, eps)
-    return torch_ops.add_rms_norm(x, branch, weight, eps)
+        if triton_linear.fits(x):
+            return triton_linear.norm_linear(x, norm, eps, weight)
+        return F.linear(triton_ops.rms_norm(x, norm, eps), weight).flatten(0, -2)
+    return torch_ops.norm_linear(x, norm, eps, weight)
 
 
-def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
-    """SiLU(gate) * up for the two halves of the last axis."""
-    if _fused(gate_up):
-        from voxcli.kernels import triton_ops
+def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
+    """SiLU(gate) * up of rms_norm(x) [..., width], as a list of rows [N, columns].
 
-        return triton_ops.silu_mul(gate_up)
-    return torch_ops.silu_mul(gate_up)
+    gate_up: [2 * columns, width], the weights of the gate before those of up.
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_linear, triton_ops
+
+        if triton_linear.fits(x):
+            return triton_linear.norm_gated_linear(x, norm, eps, gate_up)
+        return triton_ops.silu_mul(F.linear(triton_ops.rms_norm(x, norm, eps), gate_up).flatten(0, -2))
+    return torch_ops.norm_gated_linear(x, norm, eps, gate_up)
+
+
+def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    """x + branch @ weight.T, in place of x: contiguous [..., width]; branch: [N, inner], a row for each of x's."""
+    if _fused(x):
+        from voxcli.kernels import triton_linear
+
+        if triton_linear.fits(branch):
+            return triton_linear.linear_add(x, branch, weight)
+    return torch_ops.linear_add(x, branch, weight)
 
 
 def rope_and_write(

@@ -13,16 +13,23 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
 
 
-def add_rms_norm(
-    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    x = x + branch
-    return x, rms_norm(x, weight, eps)
+def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
+    return F.linear(rms_norm(x, norm, eps).flatten(0, -2), weight)
+
+
+def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
+    return silu_mul(norm_linear(x, norm, eps, gate_up))
 
 
 def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
+    """SiLU(gate) * up for the two halves of the last axis."""
     gate, up = gate_up.chunk(2, -1)
     return F.silu(gate) * up
+
+
+def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    x.view(-1, x.shape[-1]).addmm_(branch.flatten(0, -2), weight.t())
+    return x
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:

@@ -5,23 +5,41 @@ All of them are bound by memory or by launches: what counts is that each tensor 
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 import triton
 import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+
+@cache
+def _can_overlap(index: int | None) -> bool:
+    return torch.cuda.get_device_capability(index)[0] >= 9
+
+
+def overlap(x: torch.Tensor) -> dict[str, bool]:
+    """Launch options of a kernel that starts while the one before it still runs (programmatic dependent launch)."""
+    possible = x.is_cuda and _can_overlap(x.device.index)
+    return {"OVERLAP": possible, "launch_pdl": possible}
 
 
 @triton.jit
-def _rms_norm_kernel(
-    x_ptr, branch_ptr, weight_ptr, sum_ptr, out_ptr, width, eps, ADD: tl.constexpr, BLOCK: tl.constexpr
-):
+def begin(OVERLAP: tl.constexpr):
+    """Let the next kernel start, and wait for what the one before has written."""
+    if OVERLAP:
+        gdc_launch_dependents()
+        gdc_wait()
+
+
+@triton.jit
+def _rms_norm_kernel(x_ptr, weight_ptr, out_ptr, width, eps, OVERLAP: tl.constexpr, BLOCK: tl.constexpr):
+    begin(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
     inside = column < width
     at = row * width + column
     x = tl.load(x_ptr + at, mask=inside, other=0.0)
-    if ADD:
-        x = (x.to(tl.float32) + tl.load(branch_ptr + at, mask=inside, other=0.0).to(tl.float32)).to(x.dtype)
-        tl.store(sum_ptr + at, x, mask=inside)
     wide = x.to(tl.float32)
     scale = 1.0 / tl.sqrt(tl.sum(wide * wide, 0) / width + eps)
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
@@ -39,26 +57,14 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     width = x.shape[-1]
     block = triton.next_power_of_2(width)
     _rms_norm_kernel[(x.numel() // width,)](
-        x, x, weight, out, out, width, eps, ADD=False, BLOCK=block, num_warps=_warps(block)
+        x, weight, out, width, eps, BLOCK=block, num_warps=_warps(block), **overlap(x)
     )
     return out
 
 
-def add_rms_norm(
-    x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor, eps: float
-) -> tuple[torch.Tensor, torch.Tensor]:
-    x, branch = x.contiguous(), branch.contiguous()
-    total, out = torch.empty_like(x), torch.empty_like(x)
-    width = x.shape[-1]
-    block = triton.next_power_of_2(width)
-    _rms_norm_kernel[(x.numel() // width,)](
-        x, branch, weight, total, out, width, eps, ADD=True, BLOCK=block, num_warps=_warps(block)
-    )
-    return total, out
-
-
 @triton.jit
-def _silu_mul_kernel(gate_up_ptr, out_ptr, width, BLOCK: tl.constexpr):
+def _silu_mul_kernel(gate_up_ptr, out_ptr, width, OVERLAP: tl.constexpr, BLOCK: tl.constexpr):
+    begin(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
@@ -74,7 +80,9 @@ def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
     width = gate_up.shape[-1] // 2
     out = gate_up.new_empty(*gate_up.shape[:-1], width)
     block = min(1024, triton.next_power_of_2(width))
-    _silu_mul_kernel[(out.numel() // width, triton.cdiv(width, block))](gate_up, out, width, BLOCK=block, num_warps=4)
+    _silu_mul_kernel[(out.numel() // width, triton.cdiv(width, block))](
+        gate_up, out, width, BLOCK=block, num_warps=4, **overlap(gate_up)
+    )
     return out
 
 
@@ -93,7 +101,9 @@ def _rope_and_write_kernel(
     KV_HEADS: tl.constexpr,
     ROWS: tl.constexpr,
     HALF: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
+    begin(OVERLAP)
     token = tl.program_id(0).to(tl.int64)
     head = tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, HALF)[None, :]
@@ -154,6 +164,7 @@ def rope_and_write(
         ROWS=triton.next_power_of_2(total),
         HALF=dim // 2,
         num_warps=4,
+        **overlap(qkv),
     )
     return q
 
@@ -176,10 +187,13 @@ def _local_attention_kernel(
     scale,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
     ROWS: tl.constexpr,
     HALF: tl.constexpr,
+    OVERLAP: tl.constexpr,
 ):
-    """One program: one sequence and one kv head with its query heads. ROWS covers queries and keys."""
+    """One program: one sequence, one kv head and GROUP of its query heads. ROWS covers queries and keys."""
+    begin(OVERLAP)
     batch, kv = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row = tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, HALF)[None, :]
@@ -201,8 +215,8 @@ def _local_attention_kernel(
     cos2 = tl.load(cos_ptr + table + HALF, mask=is_query, other=0.0)
     sin2 = tl.load(sin_ptr + table + HALF, mask=is_query, other=0.0)
     visible = (tl.arange(0, ROWS) < keys)[None, :]
-    for group in range(HEADS // KV_HEADS):
-        head = kv * (HEADS // KV_HEADS) + group
+    for member in range(GROUP):
+        head = kv * (HEADS // KV_HEADS) + tl.program_id(2) * GROUP + member
         at = batch * q_batch + row * q_token + head * (2 * HALF) + column
         q1 = tl.load(q_ptr + at, mask=is_query, other=0.0)
         q2 = tl.load(q_ptr + at + HALF, mask=is_query, other=0.0)
@@ -225,7 +239,9 @@ def local_attention(
     keys, kv_heads = k.shape[1:3]
     assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
     out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
-    _local_attention_kernel[(batch, kv_heads)](
+    # Keys and values are read and turned once for a group of heads, but few sequences have to fill the card as well.
+    group = heads // kv_heads if batch * kv_heads >= 256 else 1
+    _local_attention_kernel[(batch, kv_heads, heads // kv_heads // group)](
         q,
         k,
         v,
@@ -242,15 +258,20 @@ def local_attention(
         dim**-0.5,
         HEADS=heads,
         KV_HEADS=kv_heads,
+        GROUP=group,
         ROWS=max(16, triton.next_power_of_2(max(queries, keys))),
         HALF=dim // 2,
         num_warps=2,
+        **overlap(q),
     )
     return out
 
 
 @triton.jit
-def _guided_step_kernel(x_ptr, velocity_ptr, cfg_ptr, out_ptr, batch, numbers, width, BLOCK: tl.constexpr):
+def _guided_step_kernel(
+    x_ptr, velocity_ptr, cfg_ptr, out_ptr, batch, numbers, width, OVERLAP: tl.constexpr, BLOCK: tl.constexpr
+):
+    begin(OVERLAP)
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < numbers
@@ -267,6 +288,6 @@ def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, widt
     out = torch.empty_like(x)
     numbers = x[0].numel()
     _guided_step_kernel[(len(x),)](
-        x, velocity, cfg, out, len(x), numbers, width, BLOCK=triton.next_power_of_2(numbers), num_warps=1
+        x, velocity, cfg, out, len(x), numbers, width, BLOCK=triton.next_power_of_2(numbers), num_warps=1, **overlap(x)
     )
     return out

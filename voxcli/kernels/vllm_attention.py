@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,8 +16,11 @@ class VllmPagedAttention:
     name = "vllm"
     fixed_shapes = True
 
-    def __init__(self, kernel: Any, version: int):
-        self._kernel, self.version = kernel, version
+    def __init__(self, kernel: Any, version: int, schedule: Callable[..., torch.Tensor] | None = None):
+        """schedule: FlashAttention 3's own, of how a batch is spread over the card; the layers of a step share it."""
+        self._kernel, self.version, self._schedule = kernel, version, schedule
+        self._batch: PagedBatch | None = None
+        self._scheduled: torch.Tensor | None = None
 
     @classmethod
     def load(cls) -> VllmPagedAttention:
@@ -25,17 +29,33 @@ class VllmPagedAttention:
             from vllm.vllm_flash_attn import (
                 fa_version_unsupported_reason,
                 flash_attn_varlen_func,
+                get_scheduler_metadata,
                 is_fa_version_supported,
             )
         except Exception as error:  # a vLLM built for another torch fails in ways of its own
             raise ImportError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
         for version in VERSIONS:
             if is_fa_version_supported(version):
-                return cls(flash_attn_varlen_func, version)
+                return cls(flash_attn_varlen_func, version, get_scheduler_metadata if version == 3 else None)
         raise ImportError("; ".join(str(fa_version_unsupported_reason(version)) for version in VERSIONS))
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.unbind()
+        if batch is not self._batch and self._schedule is not None:
+            self._scheduled = self._schedule(
+                batch_size=len(batch.kv_lens),
+                max_seqlen_q=batch.max_q,
+                max_seqlen_k=batch.max_kv,
+                num_heads_q=q.shape[1],
+                num_heads_kv=keys.shape[2],
+                headdim=q.shape[2],
+                cache_seqlens=batch.kv_lens,
+                qkv_dtype=q.dtype,
+                cu_seqlens_q=batch.cu_q,
+                page_size=keys.shape[1],
+                causal=True,
+            )
+        self._batch = batch
         out: torch.Tensor = self._kernel(
             q=q,
             k=keys,
@@ -46,6 +66,7 @@ class VllmPagedAttention:
             seqused_k=batch.kv_lens,
             causal=True,
             block_table=batch.block_table,
+            scheduler_metadata=self._scheduled,
             fa_version=self.version,
         )
         return out

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from voxcli.kernels import ops
@@ -36,9 +35,9 @@ class RMSNorm(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ops.rms_norm(x, self.weight, self.eps)
 
-    def after_adding(self, x: torch.Tensor, branch: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """x + branch, and that normalized."""
-        return ops.add_rms_norm(x, branch, self.weight, self.eps)
+    def then_linear(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """Normalized x times `weight`, its rows in one list."""
+        return ops.norm_linear(x, self.weight, self.eps, weight)
 
 
 class Rope(nn.Module):
@@ -80,6 +79,8 @@ class QKVLinear(nn.Linear):
 
 
 class Attention(nn.Module):
+    """Attention with the normalization before it and the addition after it: both are one with a matrix product."""
+
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.heads, self.kv_heads, self.head_dim = config.num_heads, config.num_kv_heads, config.head_dim
@@ -89,41 +90,54 @@ class Attention(nn.Module):
     def causal(
         self,
         x: torch.Tensor,
+        norm: RMSNorm,
         rope: tuple[torch.Tensor, torch.Tensor] | None,
         attend: PagedAttention,
         cache: torch.Tensor,
         batch: PagedBatch,
     ) -> torch.Tensor:
-        qkv = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
+        qkv = norm.then_linear(x, self.qkv_proj.weight).unflatten(-1, (-1, self.head_dim))
         q = ops.rope_and_write(qkv, self.heads, rope, batch.positions, batch.slots, cache)
-        return self.o_proj(attend(q, cache, batch).flatten(-2))
+        return ops.linear_add(x, attend(q, cache, batch).flatten(-2), self.o_proj.weight)
 
-    def local(self, x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, keep: slice | None) -> torch.Tensor:
-        if keep is None:
-            first = 0
-            qkv = self.qkv_proj(x).unflatten(-1, (-1, self.head_dim))
-            q, k, v = qkv.split((self.heads, self.kv_heads, self.kv_heads), -2)
-        else:
-            first = keep.indices(x.shape[1])[0]
-            rows = self.heads * self.head_dim
-            q = F.linear(x[:, keep], self.qkv_proj.weight[:rows]).unflatten(-1, (-1, self.head_dim))
-            k, v = F.linear(x, self.qkv_proj.weight[rows:]).unflatten(-1, (-1, self.head_dim)).chunk(2, -2)
-        return self.o_proj(ops.local_attention(q, k, v, cos, sin, first).flatten(-2))
+    def local(self, x: torch.Tensor, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        qkv = norm.then_linear(x, self.qkv_proj.weight).view(*x.shape[:2], -1, self.head_dim)
+        q, k, v = qkv.split((self.heads, self.kv_heads, self.kv_heads), -2)
+        return ops.linear_add(x, self._among(q, k, v, cos, sin, 0), self.o_proj.weight)
+
+    def local_kept(
+        self, x: torch.Tensor, keep: slice, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor
+    ) -> torch.Tensor:
+        """As `local`, but only the kept tokens come out; the others are no more than keys and values."""
+        rows = self.heads * self.head_dim
+        kept = x[:, keep].contiguous()
+        q = norm.then_linear(kept, self.qkv_proj.weight[:rows]).view(*kept.shape[:2], -1, self.head_dim)
+        k, v = norm.then_linear(x, self.qkv_proj.weight[rows:]).view(*x.shape[:2], -1, self.head_dim).chunk(2, -2)
+        first = keep.indices(x.shape[1])[0]
+        return ops.linear_add(kept, self._among(q, k, v, cos, sin, first), self.o_proj.weight)
+
+    @staticmethod
+    def _among(
+        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+    ) -> torch.Tensor:
+        return ops.local_attention(q, k, v, cos, sin, first).flatten(-2).flatten(0, -2)
 
 
 class MLP(nn.Module):
+    """As `Attention`: with the normalization before it and the addition after it."""
+
     def __init__(self, config: TransformerConfig):
         super().__init__()
         self.gate_up_proj = nn.Linear(config.hidden_size, 2 * config.intermediate_size, bias=False)
         self.down_proj = nn.Linear(config.intermediate_size, config.hidden_size, bias=False)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.down_proj(ops.silu_mul(self.gate_up_proj(x)))
+    def forward(self, x: torch.Tensor, norm: RMSNorm) -> torch.Tensor:
+        gated = ops.norm_gated_linear(x, norm.weight, norm.eps, self.gate_up_proj.weight)
+        return ops.linear_add(x, gated, self.down_proj.weight)
 
 
 class Layer(nn.Module):
-    """A pre-norm block. Each call takes the residual stream and the branch that is still to be added to it, and
-    returns both again, so that every addition is fused with the normalization that follows it."""
+    """A pre-norm block."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -131,14 +145,6 @@ class Layer(nn.Module):
         self.self_attn = Attention(config)
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.eps)
         self.mlp = MLP(config)
-
-    def start(self, x: torch.Tensor, branch: torch.Tensor | None) -> tuple[torch.Tensor, torch.Tensor]:
-        """The residual stream, and its normalization for attention."""
-        return (x, self.input_layernorm(x)) if branch is None else self.input_layernorm.after_adding(x, branch)
-
-    def end(self, x: torch.Tensor, attended: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        x, normed = self.post_attention_layernorm.after_adding(x, attended)
-        return x, self.mlp(normed)
 
 
 class Transformer(nn.Module):
@@ -156,22 +162,19 @@ class Transformer(nn.Module):
     def causal(self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         """x: [N, hidden], new tokens of many requests packed; caches: [layers, 2, pages, page_size, kv_heads, dim]."""
         rope = (self.rope.cos, self.rope.sin) if self.rope else None
-        branch: torch.Tensor | None = None
+        x = x.clone()  # the residual stream is added to in place
         for layer, cache in zip(self.layers, caches, strict=True):
-            x, normed = layer.start(x, branch)
-            x, branch = layer.end(x, layer.self_attn.causal(normed, rope, attend, cache, batch))
-        assert branch is not None, "a transformer has layers"
-        return self.norm.after_adding(x, branch)[1]
+            x = layer.self_attn.causal(x, layer.input_layernorm, rope, attend, cache, batch)
+            x = layer.mlp(x, layer.post_attention_layernorm)
+        return self.norm(x)
 
     def local(self, x: torch.Tensor, keep: slice) -> torch.Tensor:
-        """x: [batch, tokens, hidden]; returns the kept tokens: in the last layer others are just keys and values."""
+        """x: [batch, tokens, hidden], which is overwritten; returns the kept tokens."""
         assert self.rope is not None, "local transformers have rotary positions"
         cos, sin = self.rope.cos, self.rope.sin
-        branch: torch.Tensor | None = None
-        for layer in self.layers[:-1]:
-            x, normed = layer.start(x, branch)
-            x, branch = layer.end(x, layer.self_attn.local(normed, cos, sin, None))
-        last = self.layers[-1]
-        x, normed = last.start(x, branch)
-        x, branch = last.end(x[:, keep], last.self_attn.local(normed, cos, sin, keep))
-        return self.norm.after_adding(x, branch)[1]
+        *others, last = self.layers
+        for layer in others:
+            x = layer.self_attn.local(x, layer.input_layernorm, cos, sin)
+            x = layer.mlp(x, layer.post_attention_layernorm)
+        x = last.self_attn.local_kept(x, keep, last.input_layernorm, cos, sin)
+        return self.norm(last.mlp(x, last.post_attention_layernorm))

@@ -23,10 +23,11 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
 from voxcli.model.prompt import Prompt, build_prompt
-from voxcli.run.breakdown import time_parts
+from voxcli.run.breakdown import busy_share, time_parts
 from voxcli.run.load import Loaded
 from voxcli.run.roofline import Rates, measure_rates, step_costs
 
+BUSY_PATCHES = 25  # of each request, in the run that is profiled: a step has thousands of kernels
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the warm light of the afternoon."
 
 
@@ -35,13 +36,14 @@ class Row:
     """One number of requests at once.
 
     ms_per_step:   wall time of one step of all requests, prefill and audio decode included.
-    rtf:           of one request: seconds from its start to its audio, by seconds of audio; the median.
+    rtf:           of one request: seconds until its audio is there, by seconds of audio; the median. All start at once.
     rtf_p99:       the same, 99th percentile.
     throughput:    seconds of audio made in a second, all requests together.
     first_patch_s: from a request's start to its first patch; the median.
     gpu_memory_gb: most memory in use; None without a GPU.
+    gpu_busy:      share of a batch's wall time in which the GPU runs something, by the profiler; None without a GPU.
     floor_ms:      the least a step can take on this device (see `roofline`).
-    parts_ms:      what the parts of a step take alone, and what is left of ms_per_step beside them.
+    parts_ms:      what the parts of a step take alone, the time the GPU is idle, and what is left of ms_per_step.
     """
 
     requests: int
@@ -51,6 +53,7 @@ class Row:
     throughput: float
     first_patch_s: float
     gpu_memory_gb: float | None
+    gpu_busy: float | None
     floor_ms: float
     parts_ms: dict[str, float]
 
@@ -98,6 +101,7 @@ class Report:
             table.add_column(name, justify="right")
         on_gpu = any(row.gpu_memory_gb is not None for row in self.rows)
         if on_gpu:
+            table.add_column("GPU busy", justify="right")
             table.add_column("GPU memory", justify="right")
         for row in self.rows:
             cells = [
@@ -109,7 +113,7 @@ class Report:
                 f"{row.first_patch_s * 1000:.0f} ms",
                 f"{row.of_the_floor:.0%}",
             ]
-            table.add_row(*cells, *([f"{row.gpu_memory_gb or 0:.1f} GB"] if on_gpu else []))
+            table.add_row(*cells, *([f"{row.gpu_busy or 0:.0%}", f"{row.gpu_memory_gb or 0:.1f} GB"] if on_gpu else []))
         return table
 
     def _parts(self) -> Table:
@@ -188,13 +192,17 @@ def _prompt(engine: Engine, tokens: int) -> Prompt:
     )
 
 
-def _generate(engine: Engine, requests: int, load: Load, patches: int) -> list[Clip]:
+def _generate(engine: Engine, requests: int, load: Load, patches: int) -> tuple[list[Clip], list[float]]:
+    """The clips, and when each was there: seconds after all requests were."""
     prompt, sampling = _prompt(engine, load.prompt_tokens), load.sampling(patches)
-    clips = list(engine.generate(Request(f"bench-{n}", prompt, sampling) for n in range(requests)))
-    for clip in clips:
+    began = time.perf_counter()
+    clips, arrivals = [], []
+    for clip in engine.generate(Request(f"bench-{n}", prompt, sampling) for n in range(requests)):
         if clip.error is not None:
             raise SynthesisError(f"{requests} requests at once: {clip.error}")
-    return clips
+        clips.append(clip)
+        arrivals.append(time.perf_counter() - began)
+    return clips, arrivals
 
 
 def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
@@ -202,15 +210,17 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
     on_gpu = device.type == "cuda"
     if on_gpu:
         torch.cuda.reset_peak_memory_stats(device)
-    began = time.perf_counter()
-    clips = _generate(engine, requests, load, load.patches)
-    wall = time.perf_counter() - began
-    rtfs = sorted((clip.timings.generate_s + clip.timings.decode_s) / clip.duration_s for clip in clips)
+    clips, arrivals = _generate(engine, requests, load, load.patches)
+    wall = arrivals[-1]
+    rtfs = sorted(arrival / clip.duration_s for clip, arrival in zip(clips, arrivals, strict=True))
     memory = torch.cuda.max_memory_allocated(device) / 1e9 if on_gpu else None
     ms_per_step = 1000 * wall / load.patches
     costs = step_costs(engine.model.config, requests, load.steps, load.positions, engine.model.dtype)
     parts = time_parts(engine, requests, load.positions, load.steps)
     parts_ms = {name: 1000 * seconds for name, seconds in parts.items()}
+    busy = busy_share(lambda: _generate(engine, requests, load, min(load.patches, BUSY_PATCHES))) if on_gpu else None
+    if busy is not None:
+        parts_ms["idle"] = ms_per_step * (1 - busy)
     return Row(
         requests=requests,
         ms_per_step=ms_per_step,
@@ -219,6 +229,7 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
         throughput=sum(clip.duration_s for clip in clips) / wall,
         first_patch_s=statistics.median(clip.timings.first_patch_s for clip in clips),
         gpu_memory_gb=memory,
+        gpu_busy=busy,
         floor_ms=1000 * sum(cost.seconds(rates) for cost in costs.values()),
         parts_ms=parts_ms | {"other": max(0.0, ms_per_step - sum(parts_ms.values()))},
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import torch
@@ -39,10 +40,27 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
     }
     seconds = {name: best_seconds(_replayed(work, device), device) for name, work in parts.items()}
     clips = [row.view(-1, *model.patch_shape) for row in frames]
-    decode = best_seconds(lambda: engine.audio_decoder.decode(clips), device, runs=2)
+    decode = best_seconds(lambda: engine.audio.decoder.decode(clips), device, runs=2)
     state.position[rows] = 0
     state.block_table.copy_(state.host_table)
     return seconds | {"audio decode": decode / REPEATS}
+
+
+def busy_share(work: Callable[[], object]) -> float:
+    """The share of the wall time of some work in which the GPU runs a kernel or a copy, by torch's profiler."""
+    torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+        began = time.perf_counter_ns()
+        work()
+        torch.cuda.synchronize()
+        wall = time.perf_counter_ns() - began
+    events = [e for e in profiler.profiler.kineto_results.events() if e.device_type().name == "CUDA"]
+    spans = sorted((e.start_ns(), e.start_ns() + e.duration_ns()) for e in events)
+    busy, until = 0, 0
+    for start, end in spans:
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    return busy / wall
 
 
 def _replayed(work: Callable[[], object], device: torch.device) -> Callable[[], object]:
