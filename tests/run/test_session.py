@@ -11,9 +11,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import soundfile
+import torch
 
-from tests.run.fakes import PATCH_S, RATE, FakeEngine, spoken
-from voxcli.audio.levels import active_rms
+from tests.run.fakes import PATCH_S, PATCH_SHAPE, RATE, FakeEngine, spoken
+from voxcli.audio.levels import FRAME_S, active_rms
+from voxcli.audio.tail import KEPT_S
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import InputError, OutputError, SynthesisError
@@ -293,7 +295,7 @@ class Doubtful(FakeEngine):
     def _clip(self, request: Request) -> Clip:
         clip = super()._clip(request)
         assert clip.audio is not None
-        clip.audio = np.concatenate((clip.audio, np.zeros(2 * RATE, np.float32)))
+        clip.audio = np.concatenate((clip.audio, np.zeros(round(1.5 * RATE), np.float32)))
         clip.stop_reason, clip.attempts, clip.bad_case = "length", 3, True
         return clip
 
@@ -303,7 +305,60 @@ def test_what_is_doubtful_in_a_clip_is_told_as_warnings(tmp_path: Path) -> None:
     assert result.warnings == (
         "cut off at a length limit",
         "far too long for its text, also after 3 attempts",
-        "2.0 s of silence at its end",
+        "1.5 s of silence at its end",
     )
     runic = speak(tmp_path, FakeEngine(), [job(tmp_path, "b", "Hello \u16a0\u16a2\u16a6.")])["b"].result
     assert runic.warnings == ("VoxCPM2 does not speak Runic",)
+
+
+class Silent(FakeEngine):
+    """Its clips run on in silence for three seconds, as bad cases, until a limit ends them."""
+
+    def _clip(self, request: Request) -> Clip:
+        clip = super()._clip(request)
+        assert clip.audio is not None and clip.latents is not None
+        clip.audio = np.concatenate((clip.audio, np.zeros(3 * RATE, np.float32)))
+        clip.latents = torch.cat((clip.latents, torch.zeros(19, *PATCH_SHAPE)))
+        clip.stop_reason, clip.attempts, clip.bad_case, clip.patches = "length", 3, True, len(clip.latents)
+        return clip
+
+
+def test_a_clip_that_ran_on_in_silence_is_whole_and_the_silence_goes(tmp_path: Path) -> None:
+    result = speak(tmp_path, Silent(), [job(tmp_path, "a", "Hello.")])["a"].result
+    assert (result.stop_reason, result.attempts, result.patches) == ("silence", 3, 25)
+    assert result.duration_s == pytest.approx(6 * PATCH_S + KEPT_S, abs=FRAME_S)
+    assert result.warnings == ("2.7 s of silence cut away: it did not end by itself",)
+    assert soundfile.info(tmp_path / "a.wav").duration == pytest.approx(result.duration_s, abs=1e-3)
+    assert result.cues is not None and result.cues[0].end == result.duration_s
+
+
+def test_a_silent_run_does_not_become_part_of_the_voice_of_later_pieces(tmp_path: Path) -> None:
+    engine = Silent()
+    long = job(tmp_path, "a", LONG, settings=Settings(max_chars=30, seed=7))
+    result = speak(tmp_path, engine, [long])["a"].result
+    assert result.stop_reason == "silence"
+    assert result.warnings == ("10.8 s of silence cut away: it did not end by itself",)
+    spoken_patches = len("The wind came over the hill.")
+    for request in engine.requests[1:]:
+        assert spoken_patches < len(request.prompt.patches) <= spoken_patches + 3
+
+
+def test_silence_that_was_asked_for_stays(tmp_path: Path) -> None:
+    asked = Settings(min_seconds=3.0)
+    result = speak(tmp_path, Silent(), [job(tmp_path, "a", "Hello.", settings=asked)])["a"].result
+    assert result.stop_reason == "length"
+    assert result.duration_s == pytest.approx(6 * PATCH_S + 3)
+
+
+def test_of_several_endings_the_worst_is_told(tmp_path: Path) -> None:
+    class Mixed(Silent):
+        def _clip(self, request: Request) -> Clip:
+            clip = super()._clip(request)
+            assert clip.audio is not None
+            if request.request_id.endswith("#1"):  # cut off while it spoke
+                clip.audio = np.full_like(clip.audio, 0.1)
+            return clip
+
+    result = speak(tmp_path, Mixed(), [job(tmp_path, "a", LONG, settings=Settings(max_chars=30))])["a"].result
+    assert result.stop_reason == "length"
+    assert [warning.split(" ")[0] for warning in result.warnings] == ["cut", "8.1", "far"]

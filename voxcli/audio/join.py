@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms
 
-__all__ = ["FADE_S", "faded", "join"]
+__all__ = ["FADE_S", "fade", "faded", "join"]
 
 Samples = NDArray[np.float32]
 
@@ -50,7 +50,7 @@ def _gains(clips: Sequence[Samples], rate: int) -> list[float]:
     return gains
 
 
-def _fade(size: int) -> Samples:
+def fade(size: int) -> Samples:
     """Half a cosine from 0 towards 1, float32[size]: sound that starts along it has no step and no corner."""
     return (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / max(1, size))).astype(np.float32)
 
@@ -58,8 +58,8 @@ def _fade(size: int) -> Samples:
 def _fade_edges(clip: Samples, rate: int) -> None:
     """Fade in and out, in place."""
     size = min(round(FADE_S * rate), len(clip) // 2)
-    clip[:size] *= _fade(size)
-    clip[len(clip) - size :] *= _fade(size)[::-1]
+    clip[:size] *= fade(size)
+    clip[len(clip) - size :] *= fade(size)[::-1]
 
 
 def faded(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
@@ -71,12 +71,12 @@ def faded(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
         if len(held) < 2 * size:
             continue
         if not started:
-            held[:size] *= _fade(size)
+            held[:size] *= fade(size)
             started = True
         ready, held = held[:-size], held[-size:]
         yield ready
     size = min(size, len(held) if started else len(held) // 2)
     if not started:
-        held[:size] *= _fade(size)
-    held[len(held) - size :] *= _fade(size)[::-1]
+        held[:size] *= fade(size)
+    held[len(held) - size :] *= fade(size)[::-1]
     yield held

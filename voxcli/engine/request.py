@@ -15,7 +15,8 @@ import torch
 from voxcli.errors import RequestError
 from voxcli.model.prompt import Prompt
 
-StopReason = Literal["stop", "length", "cancelled", "error"]
+# "silence" is said of a clip by whoever finds that it ran on without a sound: the engine does not listen.
+StopReason = Literal["stop", "silence", "length", "cancelled", "error"]
 
 
 @dataclass(frozen=True)

@@ -32,12 +32,12 @@ class Result:
     wall_s:       seconds from its start in the engine to its end there, beside its neighbours.
     rtf:          real-time factor: `wall_s / duration_s`.
     patches:      made by the model, each of a fixed length.
-    stop_reason:  `stop` at the end of the text, `length` when a limit cut it off.
+    stop_reason:  `stop` at the end of the text, `silence` after it (cut away), `length` when a limit cut it off.
     seed:         gives the same audio again.
     attempts:     runs in all: a clip far too long for its text is made again with the next seed.
     sample_rate:  of the file.
     voice_notes:  what was done to its recordings before they were used, one phrase each.
-    warnings:     what to know before it is used: cut off, far too long for its text, a script not spoken.
+    warnings:     what to know before it is used: cut off, silence, far too long for its text, a script not spoken.
     sha256:       of the file's bytes, in hex.
     fingerprint:  what it was made from: digests of text, voice and model, the settings, and the seed asked for.
     finished:     when it landed on the disk: ISO 8601, UTC.

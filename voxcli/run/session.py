@@ -105,7 +105,7 @@ class Session:
         now = time.perf_counter()
         take.began = min(take.began, now - clip.timings.generate_s - clip.timings.decode_s)
         take.ended = now
-        take.clips[index] = clip
+        take.add(index, clip)
         if take.complete:
             self._pending.append(self._writer.submit(self._finish, take))
         elif index == 0 and not take.job.voices:
@@ -141,7 +141,7 @@ class Session:
         # a text of one piece stays as the model made it, sample by sample
         audio = join(parts, [piece.pause_s for piece in pieces], rate) if len(parts) > 1 else parts[0]
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
-        cut_off = len(audio) > limit or any(clip.stop_reason == "length" for clip in clips)
+        stop_reason = "length" if len(audio) > limit else _worst(clips)
         audio = audio[:limit]
         cues = cues_of(pieces, [len(part) for part in parts], rate, limit)
         if job.settings.sample_rate is not None:
@@ -160,12 +160,12 @@ class Session:
             wall_s=round(wall, 4),
             rtf=round(wall / duration, 4),
             patches=sum(clip.patches for clip in clips),
-            stop_reason="length" if cut_off else "stop",
+            stop_reason=stop_reason,
             seed=clips[0].seed if len(clips) == 1 else take.seed,
             attempts=max(clip.attempts for clip in clips),
             sample_rate=rate,
             voice_notes=take.voice.notes if take.voice else (),
-            warnings=(*take.utterance.warnings, *_doubts(clips, cut_off, silence_at_end(audio, rate))),
+            warnings=(*take.utterance.warnings, *_doubts(take, stop_reason, silence_at_end(audio, rate))),
             sha256=content_digest(job.out),
             fingerprint=asdict(take.utterance.fingerprint) if take.utterance.fingerprint else None,
             finished=now(),
@@ -181,12 +181,20 @@ class Session:
         return outcome
 
 
-def _doubts(clips: list[Clip], cut_off: bool, silence_s: float) -> Iterator[str]:
-    """What makes a clip worth listening to before it is used."""
-    if cut_off:
+def _worst(clips: Iterable[Clip]) -> str:
+    """What ended a job of these clips: of several reasons the one that matters most."""
+    reasons = {clip.stop_reason for clip in clips}
+    return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
+
+
+def _doubts(take: Take, stop_reason: str, silence_s: float) -> Iterator[str]:
+    """What makes a file worth listening to before it is used."""
+    if stop_reason == "length":
         yield "cut off at a length limit"
-    if any(clip.bad_case for clip in clips):
-        yield f"far too long for its text, also after {max(clip.attempts for clip in clips)} attempts"
+    if take.silence_s:
+        yield f"{take.silence_s:.1f} s of silence cut away: it did not end by itself"
+    if bad := [clip.attempts for clip in take.clips.values() if clip.bad_case]:
+        yield f"far too long for its text, also after {max(bad)} attempts"
     if silence_s > LONG_SILENCE_S:
         yield f"{silence_s:.1f} s of silence at its end"
 

@@ -83,6 +83,8 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
             raise outcome.error
         if subtitles is not None:
             write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
+        for warning in outcome.result.warnings[len(plan.utterances[0].warnings) :]:  # those have been told
+            display.say(warning)
         display.landed(outcome)
     return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from voxcli.audio.tail import without_silent_run
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import VoxError
 from voxcli.model.prompt import build_prompt
@@ -19,7 +20,12 @@ ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too lon
 
 @dataclass(eq=False)
 class Take:
-    """clips: by piece.  voice: once it was asked for.  began, ended: of the engine's work, by perf_counter."""
+    """
+    clips:        by piece.
+    voice:        once it was asked for.
+    began, ended: of the engine's work, by perf_counter.
+    silence_s:    cut away from the ends of its clips.
+    """
 
     utterance: Utterance
     seed: int
@@ -27,6 +33,7 @@ class Take:
     voice: Heard | None = None
     began: float = math.inf
     ended: float = 0.0
+    silence_s: float = 0.0
     error: VoxError | None = None
 
     @classmethod
@@ -42,6 +49,20 @@ class Take:
     @property
     def complete(self) -> bool:
         return len(self.clips) == len(self.utterance.pieces)
+
+    def add(self, index: int, clip: Clip) -> None:
+        """Take the clip of a piece, which has audio.
+
+        One that a length limit ended long after its last sound had said all: the silence goes, the speech is whole.
+        Where a shortest length was asked for, silence is part of it.
+        """
+        if clip.stop_reason == "length" and self.job.settings.min_seconds is None and clip.audio is not None:
+            audio = without_silent_run(clip.audio, clip.sample_rate)
+            if (share := len(audio) / len(clip.audio)) < 1:
+                latents = None if clip.latents is None else clip.latents[: math.ceil(share * len(clip.latents))]
+                self.silence_s += (len(clip.audio) - len(audio)) / clip.sample_rate
+                clip = replace(clip, stop_reason="silence", audio=audio, latents=latents, bad_case=False)
+        self.clips[index] = clip
 
     def request(self, index: int, model: VoxCPM2, voices: Voices) -> Request:
         """Of one piece. Without a voice of the job's own, the first piece must be there: the others speak like it."""

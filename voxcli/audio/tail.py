@@ -1,0 +1,37 @@
+"""What a model says after it has said all: a run of silence at the end of a clip. Mono float samples, full scale 1."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from voxcli.audio.join import fade
+from voxcli.audio.levels import FRAME_S, active_rms, frame_rms
+
+__all__ = ["without_silent_run"]
+
+Samples = NDArray[np.float32]
+
+RUN_S = 2.0  # longer than any pause of a reader between two sentences
+KEPT_S = 0.3  # about what clips that end by themselves have after their last sound
+FADE_S = 0.02
+_SILENT = 10 ** (-40 / 20)  # of the level of the speech: breath and room are louder
+
+
+def without_silent_run(samples: Samples, rate: int) -> Samples:
+    """`samples` with KEPT_S of the silent run at their end, faded out; the samples themselves where there is none.
+
+    A run has RUN_S or more of frames that are 40 dB or more below the speech. A clip without any sound has no speech
+    that could have ended: it stays.
+    """
+    frame = max(1, round(FRAME_S * rate))
+    loud = np.flatnonzero(frame_rms(samples, rate) > active_rms(samples, rate) * _SILENT)
+    if not len(loud):
+        return samples
+    end = min((int(loud[-1]) + 1) * frame, len(samples))
+    if len(samples) - end < round(RUN_S * rate):
+        return samples
+    kept = samples[: end + round(KEPT_S * rate)].copy()
+    size = round(FADE_S * rate)
+    kept[-size:] *= fade(size)[::-1]
+    return kept
