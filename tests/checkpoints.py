@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 SPECIAL = {0: "<unk>", 1: "<s>", 2: "</s>", 101: "<|audio_start|>", 102: "<|audio_end|>"}
 SPECIAL |= {103: "<|ref_audio_start|>", 104: "<|ref_audio_end|>"}
@@ -278,3 +278,13 @@ def _vae_tensors(vae: dict[str, Any], generator: torch.Generator) -> dict[str, t
 @pytest.fixture(scope="session")
 def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_checkpoint(tmp_path_factory.mktemp("checkpoint") / "tiny")
+
+
+@pytest.fixture(scope="session")
+def brief_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its stop head fires as soon as it is heard: clips are short and end by themselves."""
+    folder = write_checkpoint(tmp_path_factory.mktemp("brief") / "model")
+    tensors = load_file(folder / "model.safetensors")
+    tensors["stop_head.weight"] = torch.tensor([[-1.0], [1.0]]).expand(2, 32).contiguous()
+    save_file(tensors, folder / "model.safetensors")
+    return folder

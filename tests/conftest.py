@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.checkpoints import tiny_checkpoint
+from tests.checkpoints import brief_checkpoint, tiny_checkpoint
 from voxcli import demo_voice as packaged
 
-__all__ = ["tiny_checkpoint"]
+__all__ = ["brief_checkpoint", "tiny_checkpoint"]
 
 # Tiny models gain nothing from more threads, and on a busy machine the threads wait for each other.
 torch.set_num_threads(1)

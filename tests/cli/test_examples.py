@@ -14,11 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 import soundfile
-import torch
 import typer
-from safetensors.torch import load_file, save_file
 
-from tests.checkpoints import write_checkpoint
 from voxcli.cli.main import app, run
 from voxcli.run.voicefile import remove_voice, voice_names
 
@@ -51,16 +48,6 @@ def invocations(example: str) -> list[list[str]]:
         if words[:1] == ["voxcpm2"]:
             found.append(words[1:])
     return found
-
-
-@pytest.fixture(scope="session")
-def brief_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its stop head fires as soon as it is heard: clips are short and end by themselves."""
-    folder = write_checkpoint(tmp_path_factory.mktemp("brief") / "model")
-    tensors = load_file(folder / "model.safetensors")
-    tensors["stop_head.weight"] = torch.tensor([[-1.0], [1.0]]).expand(2, 32).contiguous()
-    save_file(tensors, folder / "model.safetensors")
-    return folder
 
 
 @pytest.fixture

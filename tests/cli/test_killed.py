@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -175,6 +176,7 @@ def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPa
     if model is None:
         pytest.skip("the demo voice is not here")
     monkeypatch.setenv("VOXCPM2_MODEL", str(model))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     count = int(os.environ.get("VOXCPM2_BOOK_LINES", "1000"))
     rng = random.Random(6)
     good = write_lines(count, rng, 30, max_seconds=20)
@@ -186,7 +188,7 @@ def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPa
     print(f"killed at {marks} results; the rest took {time.monotonic() - began:.0f} s:\n{told}")
     check_folder("killed", good, count)
 
-    began, told = time.monotonic(), finish(batch("whole", "--allow-truncated"))
+    began, told = time.monotonic(), finish(batch("whole", "--allow-truncated", "--profile"))
     print(f"undisturbed, {time.monotonic() - began:.0f} s:\n{told}")
     check_folder("whole", good, count)
     equal, furthest = 0, 0.0
@@ -198,6 +200,9 @@ def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPa
             equal += again["sha256"] == result["sha256"]
             sounds = [soundfile.read(Path(folder, result["out"]))[0] for folder in ("whole", "killed")]
             furthest = max(furthest, float(np.abs(sounds[0] - sounds[1]).max()))
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     print(f"{equal} of {good} files equal in every byte; the furthest sample apart by {furthest:.1e}")
+    print(f"at most {largest:.2f} GiB of memory")
     # other neighbours in a batch change the order of sums in a matrix product, and so the last bits
     assert furthest < 2e-3
+    assert largest < 2

@@ -65,6 +65,7 @@ def batch(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="HTML", help="Make a page of all lines, to listen and compare.")
     ] = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Tell in the end how long each stage took.")] = False,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     lora: options.Lora = None,
@@ -87,8 +88,10 @@ def batch(
     from voxcli.run.resume import Redo, preview
     from voxcli.run.shown import shown
     from voxcli.run.speak import speak_all
+    from voxcli.run.stages import Stages
     from voxcli.run.subtitles import subtitles_named
 
+    stages = Stages()
     common = read_defaults(defaults) if defaults is not None else Common()
     settings = options.settings(
         preset,
@@ -115,14 +118,16 @@ def batch(
         voice=named or (None if ref else common.voice),
         control=control or common.control,
     )
-    jobs = read_manifest(manifest, out, common)
+    with stages("manifest"):
+        jobs = read_manifest(manifest, out, common)
     products = Products(jobs, subtitles=subtitles_named(subtitles), join=join, report=report, title=str(out))
-    plan = make_plan(jobs)
+    with stages("plan"):
+        plan = make_plan(jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
         print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo)])))
         raise typer.Exit(1 if plan.refused else 0)
-    summary = speak_all(plan, out, engine, redo=redo, products=products)
-    print("\n".join(map(shown, summary.lines())), file=sys.stderr)
+    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages)
+    print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
     if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

@@ -29,6 +29,7 @@ from voxcli.run.outputs import make_folder
 from voxcli.run.pace import now
 from voxcli.run.plan import Utterance
 from voxcli.run.results import Outcome, Result, ResultLog, failure, shown_path
+from voxcli.run.stages import MODEL, Stages
 from voxcli.run.take import Take
 from voxcli.run.voices import Voices
 
@@ -42,6 +43,7 @@ class Session:
     out:      the folder that results name files from.
     say:      takes remarks for people, one line each.
     encoder:  gives the identity of the model's voice encoder, which named voices must have been made with.
+    stages:   takes the time of each stage.
     """
 
     def __init__(
@@ -53,12 +55,14 @@ class Session:
         log: ResultLog | None,
         say: Callable[[str], None],
         encoder: Callable[[], str] = str,
+        stages: Stages | None = None,
     ):
         utterances = list(utterances)
         self.engine = engine
         self.out = out
         self.log = log
         self.say = say
+        self.stages = stages or Stages()
         self._ready: deque[tuple[Take, int]] = deque()
         for utterance in utterances:
             self._open(Take.of(utterance))
@@ -70,7 +74,7 @@ class Session:
         """Outcomes as they land."""
         with self._voices, ThreadPoolExecutor(1, thread_name_prefix="writer") as self._writer:
             while self._ready:  # pieces that wait for their first one may become ready after a round has ended
-                for clip in self.engine.generate(self._requests()):
+                for clip in self.stages.each(MODEL, self.engine.generate(self._requests())):
                     self._collect(clip)
                     yield from self._landed(BACKLOG)
             yield from self._landed(0)
@@ -87,7 +91,8 @@ class Session:
             if take.error is not None:
                 continue
             try:
-                request = take.request(index, self.engine.model, self._voices)
+                with self.stages("texts and voices"):
+                    request = take.request(index, self.engine.model, self._voices)
             except Exception as error:
                 self._give_up(take, _as_told(error))
                 continue
@@ -122,12 +127,15 @@ class Session:
     def _landed(self, waiting: int) -> Iterator[Outcome]:
         """Outcomes that are on the disk; waits for it only while more than `waiting` takes are not."""
         while self._pending and (len(self._pending) > waiting or self._pending[0].done()):
-            yield self._pending.popleft().result()
+            with self.stages("waiting for files"):
+                outcome = self._pending.popleft().result()
+            yield outcome
 
     def _finish(self, take: Take) -> Outcome:
         """Runs in the writer's thread."""
         try:
-            result = self._write(take)
+            with self.stages("files"):
+                result = self._write(take)
         except Exception as error:
             return self._fail(take.job, _as_told(error))
         return self._note(Outcome(take.job, result))
@@ -177,7 +185,8 @@ class Session:
 
     def _note(self, outcome: Outcome) -> Outcome:
         if self.log is not None:
-            self.log.append(outcome.result)
+            with self.stages("results"):
+                self.log.append(outcome.result)
         return outcome
 
 

@@ -26,6 +26,7 @@ from voxcli.run.report import Summary
 from voxcli.run.results import Outcome, ResultLog, failure, read_results
 from voxcli.run.resume import Redo, make_agenda
 from voxcli.run.settings import DEFAULTS, Settings
+from voxcli.run.stages import Stages
 from voxcli.run.subtitles import Subtitles, subtitles_path, write_subtitles
 
 STDOUT = Path("-")
@@ -107,13 +108,21 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
 
 
 def speak_all(
-    plan: Plan, out: Path, options: ModelOptions, *, redo: Redo = "changed", products: Products | None = None
+    plan: Plan,
+    out: Path,
+    options: ModelOptions,
+    *,
+    redo: Redo = "changed",
+    products: Products | None = None,
+    stages: Stages | None = None,
 ) -> Summary:
     """Run a plan into the folder `out`, with results.jsonl. A job that fails is told and counted, the rest run.
 
-    redo: which lines of an earlier run are spoken again.  products: what is made of all files in the end.
+    redo:     which lines of an earlier run are spoken again.
+    products: what is made of all files in the end.
+    stages:   takes the time of each stage.
     """
-    began = time.time()
+    began, stages = time.time(), stages or Stages()
     prepare_folder(out)
     if products is not None:
         products.prepare(USUAL_RATE)
@@ -121,24 +130,33 @@ def speak_all(
         display = stack.enter_context(Display(Summary(), plan))
         stack.enter_context(FolderLock(out, display.say))
         log = stack.enter_context(ResultLog(out))
-        for outcome in _outcomes(plan, out, options, display, log, redo):
+        for outcome in _outcomes(plan, out, options, display, log, redo, stages):
             if outcome.error is not None:
                 display.say(f"{outcome.job}: {outcome.error}")
             display.landed(outcome)
             if products is not None:
                 products.add(outcome)
         if products is not None:
-            products.make(display.say)
+            with stages("joined file, subtitles, report"):
+                products.make(display.say)
             sweep(products.folders, began)
         sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, began)
     return display.summary
 
 
 def _outcomes(
-    plan: Plan, out: Path, options: ModelOptions, display: Display, log: ResultLog | None, redo: Redo = "all"
+    plan: Plan,
+    out: Path,
+    options: ModelOptions,
+    display: Display,
+    log: ResultLog | None,
+    redo: Redo = "all",
+    stages: Stages | None = None,
 ) -> Iterator[Outcome]:
     """One for every job of the plan; those kept from an earlier run come before those spoken now."""
-    earlier = read_results(out) if log is not None else {}
+    stages = stages or Stages()
+    with stages("earlier results"):
+        earlier = read_results(out) if log is not None else {}
     for job, error in plan.refused:
         outcome = failure(job, error, out)
         if log is not None:
@@ -151,7 +169,8 @@ def _outcomes(
     choice = choose_model(options.model, display.say)
     utterances = plan.utterances
     if log is not None:
-        agenda = make_agenda(plan, earlier, out, model_identity(filter(None, (choice.folder, options.lora))), redo)
+        with stages("earlier results"):
+            agenda = make_agenda(plan, earlier, out, model_identity(filter(None, (choice.folder, options.lora))), redo)
         if earlier:
             display.say(str(agenda))
         display.summary.left = agenda.left
@@ -159,8 +178,11 @@ def _outcomes(
         utterances = agenda.todo
     if not utterances:
         return
-    from voxcli.run.session import Session  # brings torch: only when there is something to speak
+    with stages("loading the model"):
+        from voxcli.run.session import Session  # brings torch: only when there is something to speak
 
-    loaded = load_engine(options, display.say, choice)
+        loaded = load_engine(options, display.say, choice)
     display.started(loaded)
-    yield from Session(loaded.engine, utterances, out, log=log, say=display.say, encoder=loaded.encoder).run()
+    yield from Session(
+        loaded.engine, utterances, out, log=log, say=display.say, encoder=loaded.encoder, stages=stages
+    ).run()

@@ -1,0 +1,141 @@
+"""A chapter to one WAV and its subtitles: every word in order, every time where its sound is, no click at a join."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.prose import chapter
+from voxcli.run.manifest import Common, read_manifest
+from voxcli.run.models import demo_folder
+from voxcli.run.plan import make_plan
+from voxcli.run.settings import DEFAULTS, PAUSE_AFTER, Settings
+
+TIMES = re.compile(r"(\d+):(\d\d):(\d\d),(\d{3}) --> (\d+):(\d\d):(\d\d),(\d{3})")
+AROUND_S = 0.002  # of a join: the times of cues are rounded to less than that
+FAR_S = 0.02
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(repository))
+
+
+def speak(words: int, *options: str) -> str:
+    """What the command told."""
+    Path("chapter.txt").write_text("\n\n".join(chapter(words, seed=1)) + "\n", encoding="utf-8")
+    command = [sys.executable, "-m", "voxcli", "batch", "chapter.txt", "-o", "parts", "--seed", "7"]
+    command += ["--join", "chapter.wav", "--subtitles", "srt", "--allow-truncated", "--profile", *options]
+    ended = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stderr
+
+
+class Subtitle(NamedTuple):
+    start: float
+    end: float
+    text: str
+
+
+def subtitles(path: str) -> list[Subtitle]:
+    found = []
+    for number, block in enumerate(Path(path).read_text(encoding="utf-8").strip().split("\n\n"), 1):
+        index, times, *lines = block.split("\n")
+        assert int(index) == number
+        match = TIMES.fullmatch(times)
+        assert match is not None
+        values = [int(part) for part in match.groups()]
+        start, end = (h * 3600 + m * 60 + s + ms / 1000 for h, m, s, ms in (values[:4], values[4:]))
+        found.append(Subtitle(start, end, " ".join(lines)))
+    return found
+
+
+class Clicks(NamedTuple):
+    """|difference| of neighbouring samples at full scale 1: the largest near joins, and quantiles elsewhere."""
+
+    joins: int
+    at_joins: float
+    median: float
+    most: float  # 99.9 % are below it
+
+
+def clicks(samples: np.ndarray, rate: int, joins: list[float]) -> Clicks:
+    steps = np.abs(np.diff(samples))
+    near, elsewhere = np.zeros(len(steps), bool), np.ones(len(steps), bool)
+    for join_s in joins:
+        place = round(join_s * rate)
+        near[max(0, place - round(AROUND_S * rate)) : place + round(AROUND_S * rate)] = True
+        elsewhere[max(0, place - round(FAR_S * rate)) : place + round(FAR_S * rate)] = False
+    heard = steps[elsewhere & (steps > 0)]
+    return Clicks(len(joins), float(steps[near].max()), float(np.median(heard)), float(np.quantile(heard, 0.999)))
+
+
+def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
+    """chapter.wav and chapter.srt against the results of the lines, read as another program would."""
+    lines = Path("parts/results.jsonl").read_text(encoding="utf-8").splitlines()
+    results = {result["id"]: result for result in map(json.loads, lines)}
+    plan = make_plan(read_manifest("chapter.txt", Path("parts"), Common(Settings(max_chars=max_chars))))
+    order = sorted(plan.utterances, key=lambda utterance: utterance.job.line)
+    samples, rate = soundfile.read("chapter.wav", dtype="float32")
+
+    at, joins, words = 0.0, [], []
+    for utterance in order:
+        result = results[utterance.job.id]
+        joins += [at + edge for start, end, _ in result["cues"] for edge in (start, end)]
+        at += result["duration_s"] + PAUSE_AFTER
+        words += [word for piece in utterance.pieces for word in piece.text.split()]
+    assert len(samples) / rate == pytest.approx(at - PAUSE_AFTER, abs=1e-4 * len(order))
+
+    shown = subtitles("chapter.srt")
+    assert [word for subtitle in shown for word in subtitle.text.split()] == words
+    assert all(subtitle.start < subtitle.end for subtitle in shown)
+    assert all(first.end <= second.start for first, second in pairwise(shown))
+    assert shown[-1].end <= len(samples) / rate + 1e-3
+    edges = np.array(joins)
+    starts = [subtitle.start for subtitle in shown if np.abs(edges - subtitle.start).min() < 2e-3]
+    assert len(starts) >= len(joins) // 2, "every piece begins with a subtitle of its own"
+    return clicks(samples, rate, joins)
+
+
+def test_a_chapter_becomes_one_file_with_its_words_at_their_times_and_no_click(
+    brief_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
+    told = speak(150, "--steps", "2", "--max-chars", "120")
+    assert "all but the model" in told
+    found = check(max_chars=120)
+    assert found.joins > 8
+    assert found.at_joins <= found.median
+
+
+@pytest.mark.slow
+@pytest.mark.book
+def test_twenty_thousand_words_of_the_demo_voice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """VOXCPM2_BOOK_WORDS: how many words (20,000). Prints what it took; `pytest -m book -s`."""
+    model = os.environ.get("VOXCPM2_BOOK_MODEL") or demo_folder()
+    if model is None:
+        pytest.skip("the demo voice is not here")
+    monkeypatch.setenv("VOXCPM2_MODEL", str(model))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    words = int(os.environ.get("VOXCPM2_BOOK_WORDS", "20000"))
+    began = time.monotonic()
+    told = speak(words)
+    largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
+    print(f"{words} words, {time.monotonic() - began:.0f} s, at most {largest:.2f} GiB of memory:\n{told}")
+    found = check()
+    print(found)
+    assert found.at_joins <= found.median
+    assert largest < 2
