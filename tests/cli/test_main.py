@@ -77,22 +77,37 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "told"),
     [
-        ["nonsense"],
-        ["synth", "Hello."],
-        ["synth", "Hello.", "-o", "a.wav", "--nonsense"],
-        ["synth", "Hello.", "-o", "a.wav", "--steps", "many"],
-        ["batch", "lines.txt"],
-        ["clone", "Hello.", "-o", "a.wav"],
-        ["bench", "--patches", "1"],
+        (["nonsense"], "no such command 'nonsense'"),
+        (["synth", "Hello."], "missing option '--out' / '-o'"),
+        (["synth", "Hello.", "-o"], "option '-o' requires an argument"),
+        (["synth", "Hello.", "there", "-o", "a.wav"], "got unexpected extra argument"),
+        (["synth", "Hello.", "-o", "a.wav", "--nonsense"], "no such option: --nonsense"),
+        (["synth", "Hello.", "-o", "a.wav", "--steps", "many"], "invalid value for '--steps'"),
+        (["batch", "lines.txt"], "missing option '--out' / '-o'"),
+        (["bench", "--patches", "1"], "invalid value for '--patches'"),
+        (["voices", "forget"], "no such command 'forget'"),
     ],
 )
-def test_wrong_usage_is_exit_code_2_on_stderr(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_is_one_line_on_stderr_and_exit_code_2(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "Traceback" not in shown.err
+    (line,) = shown.err.splitlines()
+    assert line.startswith(f"voxcpm2: {told}")
+    assert re.search(r"; see `voxcpm2.* --help`$", line)
+
+
+@pytest.mark.parametrize("arguments", [[], ["synth"], ["batch"], ["voices"]])
+def test_a_command_without_arguments_shows_its_help_and_exits_with_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    shown = capsys.readouterr()
+    assert "Examples:" in shown.out + shown.err
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> list[str]:

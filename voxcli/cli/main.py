@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -77,27 +77,38 @@ def run(arguments: list[str]) -> int:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
     try:
-        app(arguments, prog_name="voxcpm2")
+        code = app(arguments, prog_name="voxcpm2", standalone_mode=False) or 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
-        if code == INTERRUPTED:
-            _tell("interrupted")
-        return code
     except KeyboardInterrupt:
-        _tell("interrupted")
-        return INTERRUPTED
+        code = INTERRUPTED
     except VoxError as error:
         if debug:
             traceback.print_exception(error)
         _tell_error(error)
         return error.exit_code
     except Exception as error:
+        if hasattr(error, "format_message"):  # of the click that typer brings or of the one it needs: no common base
+            return _tell_usage(error)
         if debug:
             traceback.print_exception(error)
         hint = "" if debug else " (run again with --debug for the traceback)"
         _tell(f"unexpected {type(error).__name__}: {error}{hint}")
         return VoxError.exit_code
-    return 0
+    if code == INTERRUPTED:
+        _tell("interrupted")
+    return int(code)
+
+
+def _tell_usage(error: Any) -> int:
+    """What click says in four lines, in one; a command without any argument shows its help."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    else:
+        message = error.format_message().rstrip(".")
+        command = error.ctx.command_path if getattr(error, "ctx", None) else "voxcpm2"
+        _tell(f"{message[:1].lower()}{message[1:]}; see `{command} --help`")
+    return InputError.exit_code
 
 
 def _tell_error(error: VoxError) -> None:
