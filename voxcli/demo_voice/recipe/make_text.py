@@ -106,8 +106,9 @@ def usable(text, limit):
     return max(len(w) for w in text.split()) <= 22
 
 
-def figures(rng, count):
-    """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them."""
+def figures(rng, count, several=False):
+    """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them; `several`: two or three
+    in each sentence."""
 
     def integer():
         return rng.choice([rng.randint(0, 20), rng.randint(21, 99), rng.randint(100, 999), rng.randint(1000, 9999), rng.randint(1, 99) * 1000])
@@ -240,7 +241,74 @@ def figures(rng, count):
         lambda: f"She is {rng.randint(1, 99)} years old and {decimal()} meters tall.",
         lambda: f"Between {year()} and {year()}, {grouped()} {rng.choice(THINGS)}s were sold for {money()} each.",
     ]
-    return [rng.choice(forms)() for _ in range(count)]
+    if several:
+        forms = several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials)
+    made = (rng.choice(forms)() for _ in range(count))
+    return [t[0].upper() + t[1:] for t in made] if several else list(made)
+
+
+def several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials):
+    def who():
+        return rng.choice([person(), initials(), rng.choice(NAMES), "She", "He", "We", "They", f"{rng.choice(NAMES)} {rng.choice(SURNAMES)}"])
+
+    def which():
+        return rng.choice([initials(), f"the {initials()}", f"the {initials()} and the {initials()}", person()])
+
+    def count():
+        return rng.choice([str(rng.randint(2, 20)), str(rng.randint(21, 99)), str(rng.randint(100, 999)), grouped(), str(rng.randint(2, 30))])
+
+    def things():
+        return rng.choice(THINGS) + "s"
+
+    def price():
+        return rng.choice(
+            [
+                money(),
+                money(),
+                f"${rng.randint(1, 9)},{rng.choice([0, rng.randint(0, 9)])}00",
+                f"${rng.randint(1, 19)}.{rng.choice([99, 50, 49, 95, 25])}",
+                f"${rng.randint(2, 99)}",
+            ]
+        )
+
+    def slashes():
+        return f"{rng.choice([rng.randint(1, 12), rng.randint(10, 12)])}/{rng.choice([rng.randint(1, 31), rng.randint(10, 12)])}/{year()}"
+
+    paid = ("paid", "wants", "spent", "gave us", "offered", "got", "earned")
+    return [
+        lambda: f"{who()} {rng.choice(paid)} {price()} for {count()} {things()}.",
+        lambda: f"{which()} paid {price()} for {count()} {things()}.",
+        lambda: f"{price()} for {count()} {things()}.",
+        lambda: f"{count()} {things()} for {price()}.",
+        lambda: f"{count()} {things()} and {count()} {things()} cost {price()}.",
+        lambda: f"It costs {price()}, and {which()} pays {percent()} of it.",
+        lambda: f"It cost {price()} in {year()} and {price()} in {year()}.",
+        lambda: f"{which()} pays {percent()}, {which()} the rest.",
+        lambda: f"{percent()} of {price()} is {price()}.",
+        lambda: f"{percent()} of the {count()} {things()} cost less than {price()}.",
+        lambda: f"The price rose from {price()} to {price()}, or {percent()}.",
+        lambda: f"The price of {things()} fell by {percent()} to {price()}.",
+        lambda: f"Signed on {slashes()}.",
+        lambda: f"{slashes()}.",
+        lambda: f"{which()} signed it on {slashes()}.",
+        lambda: f"The {initials()} and the {initials()} signed it on {date()}.",
+        lambda: f"From {slashes()} to {slashes()}.",
+        lambda: f"{who()} moved to {rng.choice(PLACES)} on {date()} and left on {date()}.",
+        lambda: f"On {date()} at {time()}, {who()} bought {count()} {things()}.",
+        lambda: f"{person()} lives at {address().rstrip('.')} and pays {price()} a month.",
+        lambda: f"It is {measure()} to {rng.choice(PLACES)} and {measure()} to {rng.choice(PLACES)}.",
+        lambda: f"The {rng.choice(THINGS)} is {measure()} long, weighs {measure()} and costs {price()}.",
+        lambda: f"The bus leaves at {time()}, costs {price()} and takes {rng.randint(5, 90)} minutes.",
+        lambda: f"In {year()}, {which()} sold {count()} {things()} for {price()} each.",
+        lambda: f"{who()} finished {ordinal(40)} of {count()} and won {price()}.",
+        lambda: f"Flight {rng.randint(10, 999)} leaves at {time()} on {date()}.",
+        lambda: f"{grouped()} people and {grouped()} {things()}.",
+        lambda: f"{rng.choice(PLACES)} has {grouped()} people, {percent()} of them in {initials()}.",
+        lambda: f"{plain()}, {plain()} and {plain()}.",
+        lambda: f"{price()}, {price()} and {price()}.",
+        lambda: f"{initials()} and {initials()} met {which()} in {year()}.",
+        lambda: f"{decimal()} or {decimal()}, not {decimal()}.",
+    ]
 
 
 def templates(rng, count):
@@ -292,6 +360,7 @@ def main():
     ap.add_argument("--ljspeech", nargs="*", default=[])
     ap.add_argument("--out", required=True)
     ap.add_argument("--seed", type=int, default=0)
+    ap.add_argument("--several", type=int, default=0, help="more sentences, with two or three figures each (the second run: 20000)")
     a = ap.parse_args()
     rng = random.Random(a.seed)
     counts = collections.OrderedDict()
@@ -344,6 +413,10 @@ def main():
     add("random words", salad, 130)
     pairs = [f"{a} {b}" for a, b in zip(rng.sample(base, 9000), rng.sample(base, 9000), strict=True) if len(a) + len(b) < 190]
     add("pairs", pairs, 190)
+
+    if a.several:
+        banned |= {key(t) for t in heldout.FIGURES}
+        add("several figures", figures(rng, a.several, several=True), 160)
 
     rng.shuffle(out)
     with open(a.out, "w", encoding="utf-8") as f:

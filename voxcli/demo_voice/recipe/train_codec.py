@@ -16,7 +16,6 @@ import argparse
 import json
 import math
 import os
-import random
 import time
 
 import numpy as np
@@ -31,7 +30,8 @@ CONTEXT = 8  # latent frames before the loss when a crop begins inside an uttera
 
 
 class Pool:
-    """This process's share of the speech on its device, at both sampling rates; shards join as they are finished."""
+    """This process's share of the speech on its device, at both sampling rates; shards join as they are finished, as many of
+    each voice."""
 
     def __init__(self, folder: str, device: str, hours: float, rank: int, world: int):
         self.folder, self.device, self.rank, self.world = folder, device, rank, world
@@ -40,20 +40,23 @@ class Pool:
         self.low = torch.zeros(seconds * common.IN_RATE, dtype=torch.int16, device=device)
         self.starts = torch.zeros(int(hours * 3600), dtype=torch.long, device=device)  # in latent frames
         self.size = torch.zeros(2, dtype=torch.float64, device=device)  # frames, utterances
-        self.frames, self.utterances, self.seen = 0, 0, set()
+        self.frames, self.utterances, self.seen, self.of_voice = 0, 0, set(), {}
 
-    def scan(self, most: int = 1) -> int:
-        names = [n for n in os.listdir(self.folder) if n.endswith(".json") and n not in self.seen] if os.path.isdir(self.folder) else []
-        random.Random(len(self.seen)).shuffle(names)  # by name, one voice would come after all of the other
+    def scan(self, voices: list[str], most: int = 1) -> int:
+        names = sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
+        names = [n for n in names if n.endswith(".json") and n not in self.seen and int(n.split("_")[-1][:-5]) % self.world == self.rank]
         added = 0
-        for name in names:
-            if added == most:
+        while added < most:
+            voice = min(voices, key=lambda v: self.of_voice.get(v, 0))  # the one heard least; if it has nothing new, wait
+            mine = [n for n in names if n.rsplit("_", 1)[0] == voice]
+            if not mine:
                 break
+            name = mine[0]
+            names.remove(name)
             self.seen.add(name)
-            if int(name.split("_")[-1][:-5]) % self.world != self.rank:
-                continue
             wav = torch.from_numpy(np.load(os.path.join(self.folder, name[:-5] + ".npy"))).to(self.device)
             n = len(wav) // FRAME
+            self.of_voice[voice] = self.of_voice.get(voice, 0) + n
             if self.frames + n > len(self.high) // FRAME:
                 continue
             with open(os.path.join(self.folder, name)) as f:
@@ -102,6 +105,7 @@ def main() -> None:
     ap.add_argument("--disc-warm", type=int, default=300, help="steps before the decoder listens to the discriminators")
     ap.add_argument("--optimizer", choices=["muon", "adam"], default="muon")
     ap.add_argument("--float32", action="store_true", help="float32 activations instead of bfloat16")
+    ap.add_argument("--voices", nargs="+", default=["heart", "joe"], help="heard in equal parts")
     ap.add_argument("--hours", type=float, default=30)
     ap.add_argument("--wait-shards", type=int, default=8, help="shards to wait for")
     ap.add_argument("--save-every", type=float, default=60)
@@ -124,9 +128,10 @@ def main() -> None:
     cfg = common.model_config(a.micro)["audio_vae_config"]
     codec = load_codec(a.init, cfg) if a.init else Codec(cfg)
     discs = Discriminators(4 if a.micro else a.disc_width) if adversarial else None
-    trained_discs = adversarial and bool(a.init) and a.init.endswith("decoder.pt")
+    found = torch.load(a.init, map_location="cpu", weights_only=True) if adversarial and a.init and a.init.endswith(".pt") else {}
+    trained_discs = "discs" in found
     if trained_discs:
-        discs.load_state_dict(torch.load(a.init, map_location="cpu", weights_only=True)["discs"])
+        discs.load_state_dict(found["discs"])
     codec = codec.to(device)
     mel = MelLoss().to(device)
     for p in codec.parameters():
@@ -154,7 +159,7 @@ def main() -> None:
 
     pool = Pool(a.speech, device, a.hours, rank, world)
     while pool.frames < 2 * a.length or len(pool.seen) < a.wait_shards:
-        if not pool.scan(most=60 if frozen else 4):
+        if not pool.scan(a.voices, most=60 if frozen else 4):
             time.sleep(0.5)
     if rank == 0:
         print(f"data ready after {time.time() - t_start:.0f} s: {pool.frames / common.FRAME_RATE / 3600:.2f} h on the first GPU", flush=True)
@@ -236,7 +241,7 @@ def main() -> None:
             if stop.item():
                 break
         if step % 40 == 0:
-            pool.scan(most=1)
+            pool.scan(a.voices)
         warm = min(1.0, (step + 1) / 200)
         lr = warm * (a.lr_end + (1 - a.lr_end) * 0.5 * (1 + math.cos(math.pi * min(progress, 1))))
         opt.lr.fill_(a.lr * lr)

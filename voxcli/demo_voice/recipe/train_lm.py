@@ -2,11 +2,12 @@
 
     torchrun --nproc_per_node 2 train_lm.py --speech work/speech --codec work/codec/joint.pt --out work/lm --seconds 800 --compile
 
-All latents are computed once with the frozen encoder and stay on the training device. Utterances are packed into rows of
-fixed length with a block-diagonal causal mask, so one compiled graph serves the whole run. The modules are those of the
-reference VoxCPM2Model and the losses are those of its forward(); only the bookkeeping differs: the local encoder is run on
-audio positions alone, the diffusion decoder on predicted positions alone, and both on several patches a row, so that
-attention over 5 or 11 tokens fills a tile. --check compares the packed loss path with the reference modules.
+Latents are computed once with the frozen encoder and stay on the training device; shards that are finished later join every
+--grow seconds. Utterances are packed into rows of fixed length with a block-diagonal causal mask, so one compiled graph
+serves the whole run. The modules are those of the reference VoxCPM2Model and the losses are those of its forward(); only
+the bookkeeping differs: the local encoder is run on audio positions alone, the diffusion decoder on predicted positions
+alone, and both on several patches a row, so that attention over 5 or 11 tokens fills a tile. --check compares the packed
+loss path with the reference modules.
 
 Prompt layouts (T text, A audio patch): zero-shot `text 101`, reference `103 A.. 104 text 101`, continuation `prompt_text+text
 101 A..` and both. Only speaker 0 is trained without a prompt, so it is the voice one gets when one asks for none.
@@ -38,6 +39,7 @@ import torch.nn.functional as F
 from safetensors.torch import save_file
 
 import common
+from codec import load_codec
 from optim import FlatOptimizer, graphed
 
 voxcpm2 = common.import_reference()
@@ -51,12 +53,10 @@ MODES = {0: (0.62, 0.20, 0.13, 0.05), 1: (0.0, 0.62, 0.28, 0.10)}
 
 # --------------------------------------------------------------------------- latents
 @torch.no_grad()
-def extract(speech: str, codec_path: str, micro: bool, device: str, rank: int, world: int, limit: int | None = None):
-    """Latents of this process's share of the utterances, [patches, PATCH, LATENT], and one record per utterance."""
-    from codec import FRAME, load_codec
+def extract(speech: str, names: list[str], codec, device: str):
+    """Latents of some shards, [patches, PATCH, LATENT], and one record per utterance."""
+    from codec import FRAME
 
-    codec = load_codec(codec_path, common.model_config(micro)["audio_vae_config"]).to(device).eval()
-    names = sorted(n for n in os.listdir(speech) if n.endswith(".json"))[:limit][rank::world]
     todo: queue.Queue = queue.Queue(maxsize=12)
 
     def read(mine):
@@ -93,13 +93,17 @@ class Packer:
     """Fills rows of `width` positions; each batch is a dict of int arrays that index the latents."""
 
     def __init__(self, records, rows, width, audio, targets, seed):
-        self.records, self.rows, self.width, self.audio, self.targets = records, rows, width, audio, targets
+        self.rows, self.width, self.audio, self.targets = rows, width, audio, targets
         self.rng = np.random.default_rng(seed)
         self.space, self.full_stop = common.vocabulary()[common.SPACE], common.vocabulary()["."]
-        self.ids = [np.array(common.text_ids(r["text"])) for r in records]
-        self.by_speaker = {}
-        for i, r in enumerate(records):
+        self.records, self.ids, self.by_speaker = [], [], {}
+        self.add(records)
+
+    def add(self, records) -> None:
+        for i, r in enumerate(records, len(self.records)):
+            self.ids.append(np.array(common.text_ids(r["text"])))
             self.by_speaker.setdefault(r["speaker"], []).append(i)
+        self.records = self.records + records
         self.order = np.zeros(0, np.int64)
 
     def next_index(self) -> int:
@@ -206,9 +210,11 @@ class Packer:
         }
 
 
-def feed(records, rows, width, audio, targets, seed, batches) -> None:
+def feed(records, rows, width, audio, targets, seed, batches, news) -> None:
     packer = Packer(records, rows, width, audio, targets, seed)
     while True:
+        while not news.empty():
+            packer.add(news.get())
         batches.put(packer.batch())
 
 
@@ -429,7 +435,7 @@ def check(device: str) -> None:
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--speech")
-    ap.add_argument("--codec", help="training state of the codec; waited for")
+    ap.add_argument("--codec", help="training state (.pt) or exported weights (.safetensors) of the codec; waited for")
     ap.add_argument("--out")
     ap.add_argument("--seconds", type=float, default=0, help="from the first step")
     ap.add_argument("--until", help="file with the unix time to stop at, read again during training")
@@ -443,6 +449,8 @@ def main() -> None:
     ap.add_argument("--lr-end", type=float, default=0.02, help="share of --lr at the end")
     ap.add_argument("--history-noise", type=float, default=0.3)
     ap.add_argument("--limit-shards", type=int, default=None)
+    ap.add_argument("--wait-shards", nargs="*", default=[], help="VOICE:N shards to wait for")
+    ap.add_argument("--grow", type=float, default=0, help="seconds between looks for new shards; 0: never")
     ap.add_argument("--hours", type=float, default=140)
     ap.add_argument("--feeders", type=int, default=6)
     ap.add_argument("--save-every", type=float, default=90)
@@ -521,8 +529,14 @@ def main() -> None:
 
     while not os.path.exists(a.codec):
         time.sleep(0.5)
+    for spec in a.wait_shards:
+        voice, n = spec.split(":")
+        while not os.path.isdir(a.speech) or sum(f.startswith(voice) and f.endswith(".json") for f in os.listdir(a.speech)) < int(n):
+            time.sleep(0.5)
     t_extract = time.time()
-    mine, records = extract(a.speech, a.codec, a.micro, device, rank, world, a.limit_shards)
+    codec = load_codec(a.codec, common.model_config(a.micro)["audio_vae_config"]).to(device).eval()
+    seen = sorted(n for n in os.listdir(a.speech) if n.endswith(".json"))[: a.limit_shards]
+    mine, records = extract(a.speech, seen[rank::world], codec, device)
     if world > 1:
         part = os.path.join(a.out, "part{}.pt")
         torch.save({"latents": mine, "records": records}, part.format(rank))
@@ -544,13 +558,32 @@ def main() -> None:
     )
 
     fork = mp.get_context("fork")  # the packers use numpy alone
-    batches = fork.Queue(maxsize=16)
+    batches, news = fork.Queue(maxsize=16), [fork.SimpleQueue() for _ in range(1 if kind == "cpu" else a.feeders)]
     feeders = [
-        fork.Process(target=feed, args=(records, a.rows, a.width, N, M, int(t_start) % 10**6 * 100 + 10 * rank + s, batches), daemon=True)
-        for s in range(1 if kind == "cpu" else a.feeders)
+        fork.Process(target=feed, args=(records, a.rows, a.width, N, M, int(t_start) % 10**6 * 100 + 10 * rank + s, batches, pipe), daemon=True)
+        for s, pipe in enumerate(news)
     ]
     for f in feeders:
         f.start()
+
+    def grow() -> None:
+        """Shards that were finished since the last look, each for one process."""
+        nonlocal used
+        fresh = sorted(n for n in os.listdir(a.speech) if n.endswith(".json") and n not in seen)
+        seen.extend(fresh)
+        mine = [n for n in fresh if int(n.split("_")[-1][:-5]) % world == rank]
+        if not mine or a.limit_shards:
+            return
+        new, entries = extract(a.speech, mine, codec, device)
+        if used + len(new) > len(latents):
+            return
+        latents[used : used + len(new)] = new
+        entries = [{**e, "first": e["first"] + used} for e in entries]
+        used += len(new)
+        for pipe in news:
+            threading.Thread(target=pipe.put, args=(entries,), daemon=True).start()  # a feeder reads it between two batches
+        hours = {s: sum(e["patches"] for e in entries if e["speaker"] == s) / 6.25 / 3600 for s in (0, 1)}
+        say(f"{len(mine)} more shards after {time.time() - t_start:.0f} s, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }")
 
     def save(tag: str) -> None:
         if rank:
@@ -561,7 +594,7 @@ def main() -> None:
         say(f"saved {tag} at step {step}, {time.time() - t_start:.0f} s")
 
     sums.zero_()
-    begin = last_save = log_t = time.time()
+    begin = last_save = last_look = log_t = time.time()
     stop = torch.zeros((), device=device)
     step = logged = 0
     while True:
@@ -574,6 +607,9 @@ def main() -> None:
                 dist.broadcast(stop, 0)
             if stop.item():
                 break
+        if a.grow and time.time() - last_look > a.grow:
+            grow()
+            last_look = time.time()
         b = batches.get()
         fill = b.pop("fill")
         for n, v in b.items():
