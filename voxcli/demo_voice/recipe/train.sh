@@ -75,7 +75,7 @@ second() {
   local init=${INIT:-../model} arguments=(${ARGUMENTS:-})
   compile_kernels 1
   python3 train_lm.py --speech "$WORK/speech" --codec "$init/audiovae.safetensors" --out "$WORK/lm" --until "$WORK/end" --init "$init/model.safetensors" \
-    --lr 6e-4 --wait-shards ${WAIT:-heart:24 joe:30} --grow 45 --feeders 4 ${COMPILE---compile} "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/lm.log" 2>&1 &
+    --lr 8e-4 --wait-shards ${WAIT:-heart:24 joe:30} --grow 45 --feeders 4 ${COMPILE---compile} "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/lm.log" 2>&1 &
   lm=$!
   python3 train_codec.py decoder --speech "$WORK/speech" --out "$WORK/mel" --until "$WORK/mel_end" --init "$init/audiovae.safetensors" \
     --disc-width 0 --lr 6e-4 --lr-end 0.3 --hours 55 --batch 16 "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/mel.log" 2>&1
