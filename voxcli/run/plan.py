@@ -107,9 +107,9 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
             f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
         )
     pieces = [
-        Piece(compose(finish(text), description) if description else finish(text), piece.pause_s)
+        piece if text == piece.text and not description else Piece(compose(text, description), piece.pause_s)
         for piece in split(body, job.settings.max_chars)
-        if is_speakable(text := _without_description(piece.text))
+        if is_speakable(text := finish(_without_description(piece.text)))
     ]
     foreign = unknown_scripts(body)
     before = voice.text if voice is not None and not description else job.prompt_text
@@ -117,7 +117,7 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
         job=job,
         pieces=tuple(pieces),
         prompt_text=_before(clean(before), body) if before else "",
-        expected_s=expected_seconds(body) + sum(piece.pause_s for piece in pieces),
+        expected_s=expected_seconds(body) + sum([piece.pause_s for piece in pieces]),
         warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
     )
 

@@ -17,6 +17,7 @@ from voxcli.run.cues import Cue
 from voxcli.run.job import Job
 
 FILE_NAME = "results.jsonl"
+CUT_OFF = "cut off at a length limit"  # the warning of each result whose stop_reason is "length"
 MOST = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
 
 

@@ -28,7 +28,7 @@ from voxcli.run.job import Job
 from voxcli.run.outputs import make_folder
 from voxcli.run.pace import now
 from voxcli.run.plan import Utterance
-from voxcli.run.results import Outcome, Result, ResultLog, failure, shown_path
+from voxcli.run.results import CUT_OFF, Outcome, Result, ResultLog, failure, shown_path
 from voxcli.run.stages import MODEL, Stages
 from voxcli.run.take import Take
 from voxcli.run.voices import Voices
@@ -199,7 +199,7 @@ def _worst(clips: Iterable[Clip]) -> str:
 def _doubts(take: Take, stop_reason: str, silence_s: float) -> Iterator[str]:
     """What makes a file worth listening to before it is used."""
     if stop_reason == "length":
-        yield "cut off at a length limit"
+        yield CUT_OFF
     if take.silence_s:
         yield f"{take.silence_s:.1f} s of silence cut away: it did not end by itself"
     if bad := [clip.attempts for clip in take.clips.values() if clip.bad_case]:

@@ -23,7 +23,7 @@ from voxcli.run.products import Products
 from voxcli.run.progress import Display
 from voxcli.run.recordings import Recordings
 from voxcli.run.report import Summary
-from voxcli.run.results import Outcome, ResultLog, failure, read_results
+from voxcli.run.results import CUT_OFF, Outcome, ResultLog, failure, read_results
 from voxcli.run.resume import Redo, make_agenda
 from voxcli.run.settings import DEFAULTS, Settings
 from voxcli.run.stages import Stages
@@ -84,8 +84,10 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
             raise outcome.error
         if subtitles is not None:
             write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
-        for warning in outcome.result.warnings[len(plan.utterances[0].warnings) :]:  # those have been told
-            display.say(warning)
+        told = (*plan.utterances[0].warnings, CUT_OFF)  # before it was spoken, and in the line that says what was made
+        for warning in outcome.result.warnings:
+            if warning not in told:
+                display.say(warning)
         display.landed(outcome)
     return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
 
