@@ -172,6 +172,8 @@ def test_failed_lines_are_tried_again_and_retry_failed_tries_nothing_else(tmp_pa
 def test_a_preview_tells_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in "abc"]
     assert preview(make_plan(jobs), tmp_path, "changed") == []
+    usual = [line.split(" at ")[1] for line in preview(make_plan(jobs), tmp_path, "changed", 4.0)]
+    assert usual == ["the speed of the last run here (4.00x real time)"]
     run(tmp_path, jobs)
     assert preview(make_plan(jobs), tmp_path, "changed") == ["3 lines done before and unchanged, 0 to speak"]
     more = [*jobs, job(tmp_path, "d", "x" * 150)]

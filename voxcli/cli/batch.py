@@ -88,6 +88,7 @@ def batch(
     from voxcli.run.resume import Redo, preview
     from voxcli.run.shown import shown
     from voxcli.run.speak import speak_all
+    from voxcli.run.speeds import speed_of
     from voxcli.run.stages import Stages
     from voxcli.run.subtitles import subtitles_named
 
@@ -125,7 +126,7 @@ def batch(
         plan = make_plan(jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
-        print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo)])))
+        print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo, speed_of(engine))])))
         raise typer.Exit(1 if plan.refused else 0)
     summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages)
     print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)

@@ -66,16 +66,27 @@ def make_agenda(plan: Plan, before: Mapping[str, Result], out: Path, model: str 
     return agenda
 
 
-def preview(plan: Plan, out: Path, redo: Redo) -> list[str]:
-    """What the plan comes to beside the results that are there, for people; nothing where there are none."""
+def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None) -> list[str]:
+    """What the plan comes to beside the results that are there, and in what time, for people.
+
+    usual: seconds of audio that this machine makes in a second, where the results do not tell.
+    """
     before = read_results(out)
     if not before:
-        return []
+        return [f"about {_time(plan.expected_s, usual, 'the last run here')}"] if usual and plan.expected_s else []
     agenda = make_agenda(plan, before, out, None, redo)
     todo_s = sum(utterance.expected_s for utterance in agenda.todo)
-    speed = pace(before.values())
-    time = speed and f", about {clock(todo_s / speed)} at the speed of the results there ({speed:.2f}x real time)"
-    return [str(agenda), *([f"about {clock(todo_s)} of audio to speak{time or ''}"] if todo_s else [])]
+    if not todo_s:
+        return [str(agenda)]
+    if speed := pace(before.values()):
+        time = f", about {_time(todo_s, speed, 'the results there')}"
+    else:
+        time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""
+    return [str(agenda), f"about {clock(todo_s)} of audio to speak{time}"]
+
+
+def _time(audio_s: float, speed: float, of: str) -> str:
+    return f"{clock(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
 
 
 def _reason(utterance: Utterance, last: Result | None, now: Fingerprint, out: Path) -> str | None:

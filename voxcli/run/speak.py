@@ -26,6 +26,7 @@ from voxcli.run.report import Summary
 from voxcli.run.results import CUT_OFF, Outcome, ResultLog, failure, read_results
 from voxcli.run.resume import Redo, make_agenda
 from voxcli.run.settings import DEFAULTS, Settings
+from voxcli.run.speeds import remember
 from voxcli.run.stages import Stages
 from voxcli.run.subtitles import Subtitles, subtitles_path, write_subtitles
 
@@ -138,6 +139,7 @@ def speak_all(
             display.landed(outcome)
             if products is not None:
                 products.add(outcome)
+        remember(options, display.summary.audio_s, display.summary.wall_s)
         if products is not None:
             with stages("joined file, subtitles, report"):
                 products.make(display.say)
