@@ -87,7 +87,6 @@ def batch(
     from voxcli.run.products import Products
     from voxcli.run.resume import Redo, preview
     from voxcli.run.shown import shown
-    from voxcli.run.speak import speak_all
     from voxcli.run.speeds import speed_of
     from voxcli.run.stages import Stages
     from voxcli.run.subtitles import subtitles_named
@@ -128,6 +127,8 @@ def batch(
     if dry_run:
         print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo, speed_of(engine))])))
         raise typer.Exit(1 if plan.refused else 0)
+    from voxcli.run.speak import speak_all
+
     summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages)
     print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
     if summary.failed or (summary.cut_off and not allow_truncated):
