@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 from dataclasses import fields
 from pathlib import Path
@@ -201,6 +203,21 @@ def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -
     assert len(told) == 3  # the file of that id is a double too
     del rows[70_000], rows[-1]
     assert len(read_manifest(write(tmp_path, *rows), tmp_path / "out")) == 99_998
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the peak of memory there")
+def test_a_hundred_thousand_lines_take_less_than_300_mb(tmp_path: Path, repository: Path) -> None:
+    words = "The wind came over the hill and nobody on the bridge could remember its name."
+    source = write(tmp_path, *({"id": f"line-{n}", "text": f"{n}: {words}", "seed": n} for n in range(100_000)))
+    code = (
+        "import sys; from voxcli.cli.main import run; run(sys.argv[1:]);"
+        "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
+    )
+    command = [sys.executable, "-c", code, "batch", source, "-o", "out", "--dry-run"]
+    told = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout.split()
+    assert told[:4] == ["100000", "lines", "to", "speak,"]
+    assert told[-3] == "VmHWM:" and int(told[-2]) < 300_000
 
 
 @pytest.mark.parametrize("field", ["ref", "prompt_audio"])
