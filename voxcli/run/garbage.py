@@ -6,12 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+MANY = 100_000  # objects: looking through fewer takes no time
+
 
 @contextmanager
 def no_collection() -> Iterator[None]:
     """Switch the cyclic garbage collector off for the block; nested blocks and one that was off are respected.
 
-    What was made there is not looked through later either: it goes when nothing refers to it.
+    Where many were made they are not looked through later either: what is no cycle goes when nothing refers to it.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -19,5 +21,6 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            gc.freeze()
+            if gc.get_count()[0] > MANY:  # each time, the garbage that is there would stay for good
+                gc.freeze()
             gc.enable()
