@@ -61,12 +61,18 @@ class Scheduler:
         return admitted
 
     def prefills(self, budget: int) -> Iterator[tuple[Sequence, int]]:
-        """Rows that still have positions to prefill, each with its share of the token budget."""
+        """Rows that still have positions to prefill, as many as the token budget has room for, each with its share.
+
+        Where a prompt is cut into chunks depends on its own length alone, so that its last bits do too.
+        """
+        left = budget
         for sequence in self.running:
-            todo = sequence.prompt_length - sequence.prefilled
-            if todo and budget:
-                yield sequence, min(todo, budget)
-                budget -= min(todo, budget)
+            share = min(sequence.prompt_length - sequence.prefilled, budget)
+            if share > left:
+                return
+            if share:
+                yield sequence, share
+                left -= share
 
     def grow(self, sequence: Sequence) -> bool:
         """Make sure the next patch has its page; False when none is free."""

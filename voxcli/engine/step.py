@@ -108,7 +108,7 @@ def prefill_step(
         block_table=upload(state.host_table[rows, : pages_for(max_kv)].contiguous(), device),
         kv_lens=upload(torch.tensor([chunk.end for chunk in chunks], dtype=torch.int32), device),
         cu_q=upload(torch.cat((torch.zeros(1, dtype=torch.int64), ends)).int(), device),
-        max_q=int(lengths.max()),
+        max_q=max(2, int(lengths.max())),  # 1 would ask for the other way to attend, with other last bits
         max_kv=max_kv,
     )
     embeds = model.embed(

@@ -13,6 +13,8 @@ from typing import Protocol
 import torch
 import torch.nn.functional as F
 
+SHORTEST_SPAN = 32  # positions: shorter ones cost the same
+
 
 @dataclass(frozen=True, eq=False)
 class PagedBatch:
@@ -50,24 +52,42 @@ class PagedAttention(Protocol):
 
 
 class TorchPagedAttention:
-    """Gathers each request's pages and calls scaled_dot_product_attention: any device, any dtype."""
+    """Gathers each request's pages and calls scaled_dot_product_attention: any device, any dtype.
+
+    On a CPU a row is summed over a span that follows from its own length, so that its last bits are the same beside
+    any neighbours. Other devices take one span for all: asking for lengths would wait for them.
+    """
 
     name = "torch"
     fixed_shapes = False
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.flatten(1, 2).unbind()
-        if batch.max_q == 1:
-            return self._decode(q, keys, values, cache.shape[2], batch)
-        return self._prefill(q, keys, values, cache.shape[2], batch)
+        if batch.max_q > 1:
+            return self._prefill(q, keys, values, cache.shape[2], batch)
+        if not q.is_cpu:
+            return self._decode(q, keys, values, cache.shape[2], batch.block_table, batch.kv_lens, batch.max_kv)
+        out = torch.empty_like(q)
+        for span, rows in _by_span(batch.kv_lens.tolist()).items():
+            table, lengths = batch.block_table[rows], batch.kv_lens[rows]
+            out[rows] = self._decode(q[rows], keys, values, cache.shape[2], table, lengths, span)
+        return out
 
     @staticmethod
     def _decode(
-        q: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, page_size: int, batch: PagedBatch
+        q: torch.Tensor,
+        keys: torch.Tensor,
+        values: torch.Tensor,
+        page_size: int,
+        table: torch.Tensor,
+        lengths: torch.Tensor,
+        span: int,
     ) -> torch.Tensor:
-        span = torch.arange(batch.max_kv, device=q.device)
-        slots = batch.block_table[:, span // page_size] * page_size + span % page_size
-        outside = span >= batch.kv_lens[:, None]
+        """One new token a row, over the first `span` positions, of which a row has as many as its length."""
+        positions = torch.arange(span, device=q.device)
+        pages = table[:, (positions // page_size).clamp(max=table.shape[1] - 1)]
+        slots = pages * page_size + positions % page_size
+        outside = positions >= lengths[:, None]
         # A masked score is not enough: 0 * NaN is NaN, so what lies in foreign slots must not enter the product.
         k = keys[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         v = values[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
@@ -95,3 +115,11 @@ class TorchPagedAttention:
                 enable_gqa=True,
             )[0].transpose(0, 1)
         return out
+
+
+def _by_span(lengths: list[int]) -> dict[int, list[int]]:
+    """Rows of each span: the power of two that holds a row's length."""
+    rows: dict[int, list[int]] = {}
+    for row, length in enumerate(lengths):
+        rows.setdefault(max(SHORTEST_SPAN, 1 << (length - 1).bit_length()), []).append(row)
+    return rows

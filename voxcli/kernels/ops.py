@@ -34,6 +34,11 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return torch_ops.rms_norm(x, weight, eps)
 
 
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    """x @ weight.T + bias. x: [..., width]; weight: [columns, width]."""
+    return F.linear(x, weight, bias) if x.is_cuda else torch_ops.linear(x, weight, bias)
+
+
 def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
     """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns]."""
     if _fused(x):

@@ -1,9 +1,16 @@
-"""The operations between the matrix products, in plain torch: any device, any dtype. See `ops` for what each is for."""
+"""The operations between the matrix products, in plain torch: any device, any dtype. See `ops` for what each is for.
+
+On a CPU no row of a product depends on how many others there are, to the last bit: so a clip is the same beside any
+neighbours.
+"""
 
 from __future__ import annotations
 
 import torch
 import torch.nn.functional as F
+
+# MKL multiplies fewer rows by other kernels, which add in another order; from here on a row always comes out the same.
+FEWEST_ROWS = 4
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
@@ -13,8 +20,20 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
 
 
+def _filled_up(rows: torch.Tensor) -> torch.Tensor:
+    """[N, width] with rows of zeros behind when a CPU would take another way for so few."""
+    if rows.is_cuda or len(rows) >= FEWEST_ROWS:
+        return rows
+    return F.pad(rows, (0, 0, 0, FEWEST_ROWS - len(rows)))
+
+
+def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    rows = x.flatten(0, -2)
+    return F.linear(_filled_up(rows), weight, bias)[: len(rows)].view(*x.shape[:-1], len(weight))
+
+
 def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
-    return F.linear(rms_norm(x, norm, eps).flatten(0, -2), weight)
+    return linear(rms_norm(x, norm, eps).flatten(0, -2), weight)
 
 
 def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
@@ -28,7 +47,10 @@ def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    x.view(-1, x.shape[-1]).addmm_(branch.flatten(0, -2), weight.t())
+    rows = x.view(-1, x.shape[-1])
+    filled = _filled_up(rows).addmm_(_filled_up(branch.flatten(0, -2)), weight.t())
+    if len(filled) > len(rows):
+        rows.copy_(filled[: len(rows)])
     return x
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from voxcli.kernels import ops
 from voxcli.model.config import ModelConfig
-from voxcli.model.transformer import Transformer
+from voxcli.model.transformer import Linear, Transformer
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +65,9 @@ class Estimator(nn.Module):
     def __init__(self, config: ModelConfig):
         super().__init__()
         width = config.locdit.hidden_size
-        self.in_proj = nn.Linear(config.feat_dim, width)
-        self.cond_proj = nn.Linear(config.feat_dim, width)
-        self.out_proj = nn.Linear(width, config.feat_dim)
+        self.in_proj = Linear(config.feat_dim, width)
+        self.cond_proj = Linear(config.feat_dim, width)
+        self.out_proj = Linear(width, config.feat_dim)
         self.time_mlp = TimestepEmbedding(width)
         self.delta_time_mlp = TimestepEmbedding(width)
         self.decoder = Transformer(config.locdit, config.lm_config, 2 * config.patch_size + 3)

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from voxcli.model.config import ModelConfig
-from voxcli.model.transformer import Transformer
+from voxcli.model.transformer import Linear, Transformer
 
 
 class LocEnc(nn.Module):
@@ -14,7 +14,7 @@ class LocEnc(nn.Module):
         super().__init__()
         width = config.locenc.hidden_size
         self.special_token = nn.Parameter(torch.empty(1, 1, 1, width))
-        self.in_proj = nn.Linear(config.feat_dim, width)
+        self.in_proj = Linear(config.feat_dim, width)
         self.encoder = Transformer(config.locenc, config.lm_config, config.patch_size + 1)
 
     def forward(self, patches: torch.Tensor) -> torch.Tensor:

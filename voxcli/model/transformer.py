@@ -69,6 +69,13 @@ class Rope(nn.Module):
         self.sin = (angles.sin() * factor).to(device)
 
 
+class Linear(nn.Linear):
+    """Rows of one product do not know of each other: see `torch_ops`."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return ops.linear(x, self.weight, self.bias)
+
+
 class QKVLinear(nn.Linear):
     """Query, key and value weights as one matrix; `rows` of each in this order."""
 

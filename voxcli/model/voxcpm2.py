@@ -20,7 +20,7 @@ from voxcli.model.config import ModelConfig
 from voxcli.model.locdit import LocDiT, Schedule
 from voxcli.model.locenc import LocEnc
 from voxcli.model.tokenizer import Tokenizer
-from voxcli.model.transformer import Transformer
+from voxcli.model.transformer import Linear, Transformer
 from voxcli.model.vae import AudioVAE
 
 
@@ -29,8 +29,8 @@ class FSQ(nn.Module):
 
     def __init__(self, width: int, latent: int, scale: int):
         super().__init__()
-        self.in_proj = nn.Linear(width, latent)
-        self.out_proj = nn.Linear(latent, width)
+        self.in_proj = Linear(width, latent)
+        self.out_proj = Linear(latent, width)
         self.scale = scale
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -58,12 +58,12 @@ class VoxCPM2(nn.Module):
         self.feat_encoder = LocEnc(config)
         self.feat_decoder = LocDiT(config)
         self.fsq_layer = FSQ(width, config.scalar_quantization_latent_dim, config.scalar_quantization_scale)
-        self.enc_to_lm_proj = nn.Linear(config.locenc.hidden_size, width)
-        self.lm_to_dit_proj = nn.Linear(width, dit_width)
-        self.res_to_dit_proj = nn.Linear(width, dit_width)
-        self.fusion_concat_proj = nn.Linear(2 * width, width)
-        self.stop_proj = nn.Linear(width, width)
-        self.stop_head = nn.Linear(width, 2, bias=False)
+        self.enc_to_lm_proj = Linear(config.locenc.hidden_size, width)
+        self.lm_to_dit_proj = Linear(width, dit_width)
+        self.res_to_dit_proj = Linear(width, dit_width)
+        self.fusion_concat_proj = Linear(2 * width, width)
+        self.stop_proj = Linear(width, width)
+        self.stop_head = Linear(width, 2, bias=False)
         self.audio_vae = AudioVAE(config.audio_vae_config)
 
     # -- facts ------------------------------------------------------------------------------------------------

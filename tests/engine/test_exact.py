@@ -1,0 +1,92 @@
+"""On a CPU, in float32, the audio of a request has the same bits whatever runs beside it, before it or after it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+
+from tests.engine.helpers import LAYOUTS, TEXTS, alone, assert_same, latents, request, run
+from voxcli.engine.decode import AudioDecoder
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.request import Clip, Request
+from voxcli.kernels import torch_ops
+from voxcli.kernels.torch_ops import FEWEST_ROWS
+from voxcli.model.voxcpm2 import VoxCPM2
+
+COUNT = 8
+
+
+def mixed(model: VoxCPM2) -> list[Request]:
+    """Short ones of every layout; their lengths cross 32 positions, where a row's attention takes a longer span."""
+    return [
+        request(model, f"r{n}", TEXTS[n], layout=LAYOUTS[n % 4], voice=n, seed=n, steps=4 + n % 2, max_len=16 + n)
+        for n in range(COUNT)
+    ]
+
+
+@pytest.fixture(scope="module")
+def singles(tiny_model: VoxCPM2) -> dict[str, Clip]:
+    return alone(tiny_model, mixed(tiny_model))
+
+
+def check(clips: dict[str, Clip], singles: dict[str, Clip]) -> None:
+    assert clips
+    for name, clip in clips.items():
+        assert_same(clip, singles[name], 0)
+
+
+@pytest.mark.parametrize("rows", [2, 3, COUNT])
+def test_any_number_at_once(tiny_model: VoxCPM2, singles: dict[str, Clip], rows: int) -> None:
+    check(run(Engine(tiny_model, EngineConfig(max_batch=rows)), mixed(tiny_model)), singles)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_any_order_arrival_and_neighbours_that_go_away(
+    tiny_model: VoxCPM2, singles: dict[str, Clip], seed: int
+) -> None:
+    rng = random.Random(seed)
+    requests = mixed(tiny_model)
+    rng.shuffle(requests)
+    engine = Engine(tiny_model, EngineConfig(max_batch=5))
+    clips: dict[str, Clip] = {}
+    passing = 0
+    while requests or engine.has_work:
+        if requests and rng.random() < 0.5:
+            engine.add(requests.pop())
+            engine.add(request(tiny_model, f"passing {passing}", "one two three four", seed=passing, min_len=20))
+            passing += 1
+        elif passing and rng.random() < 0.5:
+            engine.cancel(f"passing {rng.randrange(passing)}")
+        clips |= {clip.request_id: clip for clip in engine.step() if not clip.request_id.startswith("passing")}
+    assert len(clips) == COUNT
+    check(clips, singles)
+
+
+def test_prompts_longer_than_the_budget(tiny_model: VoxCPM2) -> None:
+    """Cut into chunks by their own length: neighbours decide when a chunk runs, never where it ends."""
+    requests = mixed(tiny_model)
+    clips = run(Engine(tiny_model, EngineConfig(prefill_tokens=9)), requests)
+    check(clips, alone(tiny_model, requests, prefill_tokens=9))
+
+
+def test_the_audio_decode_of_many_clips(tiny_model: VoxCPM2) -> None:
+    clips = [latents(tiny_model, 1 + 5 * n % 23, n) for n in range(16)]
+    with torch.inference_mode():
+        together = AudioDecoder(tiny_model, 16).decode(clips)
+        for clip, audio in zip(clips, together, strict=True):
+            assert torch.equal(AudioDecoder(tiny_model, 1).decode([clip])[0], audio)
+
+
+@pytest.mark.parametrize(("width", "columns"), [(2048, 2560), (384, 1792), (64, 1024), (384, 2)])
+def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int) -> None:
+    generator = torch.Generator().manual_seed(width)
+    x, weight = torch.randn(70, width, generator=generator), torch.randn(columns, width, generator=generator)
+    whole = torch_ops.linear(x, weight)
+    torch.testing.assert_close(whole, x @ weight.T, atol=1e-3, rtol=1e-4)
+    added = torch_ops.linear_add(torch.ones(70, columns), x, weight)
+    for rows in (1, 2, 3, FEWEST_ROWS, 5, 8, 22, 33, 64):
+        at = torch.randperm(70, generator=generator)[:rows]
+        assert torch.equal(torch_ops.linear(x[at], weight), whole[at]), rows
+        assert torch.equal(torch_ops.linear_add(torch.ones(rows, columns), x[at], weight), added[at]), rows
