@@ -179,6 +179,27 @@ def test_out_of_memory_halves_the_batch_and_goes_on(
         assert_same(clips[name], clip)
 
 
+def test_out_of_memory_in_one_of_two_groups_leaves_the_other_alone(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of other solver steps run in a call of their own: some of them have just given way to the first group."""
+    engine = Engine(tiny_model, EngineConfig(max_batch=6))
+    real, calls = runner_module.decode_step, iter(range(1000))
+
+    def no_room_once(*arguments):  # type: ignore[no-untyped-def]
+        if next(calls) == 8:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(*arguments)
+
+    monkeypatch.setattr(runner_module, "decode_step", no_room_once)
+    requests = [request(tiny_model, f"{n}", "hello world", seed=n, steps=3 + n % 2, max_len=12) for n in range(6)]
+    clips = run(engine, requests)
+    assert engine.counters.shrinks == 1
+    monkeypatch.undo()
+    for name, clip in alone(tiny_model, requests).items():
+        assert_same(clips[name], clip)
+
+
 def test_out_of_memory_with_one_request_ends_it(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_room(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")

@@ -379,6 +379,9 @@ class Engine:
 
         Safe to repeat: a step that raised has not moved any row yet, and writing the same slots again is harmless.
         """
+        sequences = [s for s in sequences if s.row]  # others of this step may have run out of memory and taken theirs
+        if not sequences:
+            return
         try:
             run(sequences)
         except Exception as error:
