@@ -14,18 +14,19 @@ PACKAGE = Path(__file__).parent.parent / "voxcli"
 
 ALLOWED = {
     "cli": {"cli", "run", "errors"},
-    "run": {"run", "text", "audio", "engine", "model", "kernels", "errors"},
-    "engine": {"engine", "model", "kernels", "errors"},
-    "model": {"model", "kernels", "errors"},
+    "run": {"faults", "run", "text", "audio", "engine", "model", "kernels", "errors"},
+    "engine": {"faults", "engine", "model", "kernels", "errors"},
+    "model": {"faults", "model", "kernels", "errors"},
     "kernels": {"kernels", "errors"},
     "text": {"text", "errors"},
-    "audio": {"audio", "errors"},
+    "audio": {"faults", "audio", "errors"},
     "errors": set(),
+    "faults": set(),
     "__main__": {"cli"},
     "__init__": {"engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
-WITHOUT_TORCH = {"text", "audio", "errors"}
+WITHOUT_TORCH = {"text", "audio", "errors", "faults"}
 
 
 def sources() -> list[Path]:

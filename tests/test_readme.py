@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.readme import MARKED, README, TABLES, written
 from voxcli import errors
-from voxcli.cli.main import EXIT_CODES, INTERRUPTED
+from voxcli.cli.main import ENDED, EXIT_CODES
 from voxcli.run.manifest import FIELD_NAMES, Row
 from voxcli.run.results import Result
 
@@ -28,7 +28,7 @@ def test_the_tables_are_whole() -> None:
 
 def test_every_error_has_a_meaning() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.VoxError)]
-    assert {kind.exit_code for kind in kinds} | {0, INTERRUPTED} == EXIT_CODES.keys()
+    assert {kind.exit_code for kind in kinds} | {0, *ENDED} == EXIT_CODES.keys()
 
 
 def test_ci_ends_with_the_test_command(repository: Path) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from voxcli import faults
 from voxcli.audio.source import shown
 from voxcli.errors import OutputError
 
@@ -131,9 +132,12 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with open(temporary, "xb") as file:
+            faults.point("write")
             yield file
             file.flush()
+            faults.point("fsync")
             os.fsync(file.fileno())
+        faults.point("rename")
         os.replace(temporary, path)
         _sync_folder(path.parent)
     except (OSError, ValueError) as error:

@@ -7,6 +7,7 @@ takes time.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -20,7 +21,8 @@ from voxcli.errors import InputError, ManifestError, ModelError, VoxError
 from voxcli.run.shown import one_line, shown
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as shells have it
+ENDED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 PROBLEMS_SHOWN = 50
 EXIT_CODES = {
     0: "all done",
@@ -28,6 +30,7 @@ EXIT_CODES = {
     InputError.exit_code: "wrong input: usage, text, voice or manifest",
     ModelError.exit_code: "no usable model or device",
     INTERRUPTED: "interrupted with Ctrl-C",
+    TERMINATED: "terminated (SIGTERM)",
 }
 
 app = typer.Typer(
@@ -64,8 +67,14 @@ def voxcpm2(
     """Options of the command itself; its help is the app's."""
 
 
+def _terminate(number: int, frame: object) -> None:
+    """Leave as Ctrl-C does: files under way are finished or taken away."""
+    raise SystemExit(TERMINATED)
+
+
 def main() -> None:
     """Run the command line and exit with its code."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))
 
 
@@ -95,8 +104,8 @@ def run(arguments: list[str]) -> int:
         hint = "" if debug else " (run again with --debug for the traceback)"
         _tell(f"unexpected {type(error).__name__}: {error}{hint}")
         return VoxError.exit_code
-    if code == INTERRUPTED:
-        _tell("interrupted")
+    if code in ENDED:
+        _tell(ENDED[code])
     return int(code)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from voxcli import faults
 from voxcli.engine.decode import CONTEXT_PATCHES, AudioDecoder
 from voxcli.engine.request import StopReason
 from voxcli.engine.sequence import Sequence
@@ -116,12 +117,15 @@ class AudioStage:
         began = time.perf_counter()
         device = self._model.device
         try:
+            spoil = faults.point("decode")
             with self._beside():
                 audio = self.decoder.decode([torch.cat((f.context.to(device), f.latents)) for f in members])
                 audio = [
                     samples[len(f.context) * self._model.patch_samples :]
                     for f, samples in zip(members, audio, strict=True)
                 ]
+                if spoil:
+                    audio[0].fill_(torch.nan)
                 sound = [s.isfinite().all() & f.latents.isfinite().all() for f, s in zip(members, audio, strict=True)]
                 # The flags last: once they are here all of the group is.
                 group = _Group(

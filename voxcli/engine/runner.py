@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import torch
 
+from voxcli import faults
 from voxcli.engine.graphs import StepGraphs, bucket_for, pad
 from voxcli.engine.pages import PAGE_SIZE, Cache
 from voxcli.engine.state import StateTable
@@ -51,13 +52,19 @@ class Runner:
 
     def prefill(self, chunks: list[Chunk]) -> Hidden | None:
         """See `prefill_step`."""
-        return prefill_step(self.model, self.state, self.cache, self.attend, chunks)
+        spoil = faults.point("prefill")
+        hidden = prefill_step(self.model, self.state, self.cache, self.attend, chunks)
+        if spoil and hidden is not None:
+            hidden.mu.fill_(torch.nan)
+        return hidden
 
     def decode(self, rows: list[int], solver_steps: int, max_kv: int) -> torch.Tensor:
         """Queue one step of `rows`; flags, uint8[len(rows)] on the device.
 
         max_kv: at least the longest of them, the new patch included.
         """
+        if faults.point("step"):
+            self.state.mu[rows] = torch.nan
         self.state.sync()
         if self.graphs is not None:
             return self.graphs(rows, solver_steps)

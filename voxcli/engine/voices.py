@@ -10,6 +10,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from voxcli import faults
 from voxcli.errors import RequestError
 from voxcli.model.vae import State
 from voxcli.model.voxcpm2 import VoxCPM2
@@ -54,4 +55,5 @@ class VoiceEncoder:
             vae.encode(piece[None].to(self.model.device), state).cpu()
             for piece in audio.split(self.model.encoder_rate // vae.encoder_hop * vae.encoder_hop)
         ]
-        return torch.cat(pieces, 1).view(-1, patch_size, feat_dim)
+        latents = torch.cat(pieces, 1).view(-1, patch_size, feat_dim)
+        return latents.fill_(torch.nan) if faults.point("encode") else latents

@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 from safetensors import SafetensorError, safe_open
 
+from voxcli import faults
 from voxcli.errors import CheckpointError, DeviceError
 from voxcli.model.config import ModelConfig
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
@@ -182,6 +183,7 @@ def _more(names: list[str]) -> str:
 def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], dict[str, list[int]]]:
     """A reader of single tensors, and the shapes of all."""
     try:
+        faults.point("load")
         if path.suffix == ".safetensors":
             handle = stack.enter_context(safe_open(path, framework="pt"))
             return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
@@ -192,6 +194,8 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
             if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
                 raise ValueError(f"{name!r} is not a plain tensor with a name")
         return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
+    except torch.OutOfMemoryError:  # a RuntimeError, and no fault of the file
+        raise
     except (
         OSError,
         SafetensorError,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxcli.errors import DeviceError, in_one_line
 from voxcli.run.models import Choice, choose_model
 
 if TYPE_CHECKING:
@@ -47,13 +48,18 @@ class Loaded:
 
 def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None) -> Loaded:
     """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError."""
+    import torch
+
     from voxcli.engine.engine import Engine, EngineConfig
     from voxcli.model.weights import load_model
 
     choice = choice or choose_model(options.model, say)
-    model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
     said = {name: getattr(options, name) for name in ENGINE_OPTIONS}
-    engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}), say)
+    try:
+        model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
+        engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}), say)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise DeviceError(f"{choice.name} does not fit into the memory here ({in_one_line(error)})") from error
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
     name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
     return Loaded(engine, name, choice.folder)

@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
 
+from voxcli import faults
 from voxcli.audio.write import write_atomic
 from voxcli.errors import OutputError, VoxError
 from voxcli.run.cues import Cue
@@ -199,6 +200,7 @@ class ResultLog:
     def append(self, result: Result) -> None:
         assert self._file is not None, "a result log is written inside its `with` block"
         try:
+            faults.point("note")
             self._file.write(json.dumps(asdict(result), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())

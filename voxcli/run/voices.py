@@ -17,6 +17,7 @@ from typing import Literal
 
 import torch
 
+from voxcli import faults
 from voxcli.audio.read import Voice, read_voice
 from voxcli.engine.engine import Engine
 from voxcli.errors import AudioError
@@ -124,6 +125,7 @@ class Voices:
 
     def _prepare(self, source: Source) -> Heard | Voice:
         """Runs in the thread."""
+        faults.point("voice")
         if source.use == "named":
             return self._recall(source.path)
         voice = read_voice(source.path, self.engine.model.encoder_rate)

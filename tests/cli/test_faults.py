@@ -1,0 +1,175 @@
+"""A batch in which one thing fails: what is lost, what is told, the exit code, and that the same command makes it good.
+
+Every file of the second run is compared, byte by byte, with that of a run that nothing disturbed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli import faults
+from voxcli.cli.main import run
+from voxcli.run.lock import FILE_NAME as LOCK
+
+LINES = ("plain", "other", "voiced", "longer")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path, repository: Path) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
+    monkeypatch.setenv("PYTHONPATH", str(repository))
+    write_lines(tmp_path)
+    yield
+    faults.arm("")
+
+
+def write_lines(folder: Path) -> None:
+    tone = 0.3 * np.sin(np.arange(16_000 * 2) / 20).astype(np.float32)
+    soundfile.write(folder / "v.wav", tone, 16_000)
+    rows: list[dict[str, Any]] = [{"id": name, "text": f"A {name} line."} for name in LINES]
+    rows[2]["ref"] = "v.wav"
+    common = {"seed": 5, "steps": 2, "max_seconds": 0.8}
+    (folder / "lines.jsonl").write_text("\n".join(json.dumps(row | common) for row in rows))
+
+
+COMMAND = ["batch", "lines.jsonl", "-o", "out", "--allow-truncated"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Path) -> dict[str, str]:
+    """Digests of the files, by line."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    write_lines(folder)
+    arguments = ["batch", str(folder / "lines.jsonl"), "-o", str(folder / "out"), "--allow-truncated"]
+    assert run([*arguments, "--model", str(tiny_checkpoint)]) == 0
+    return {name: digest(folder / "out" / f"{name}.wav") for name in LINES}
+
+
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def told_lost(told: str, undisturbed: dict[str, str]) -> set[str]:
+    """Lines without a file. What is there is whole, and nothing half written is under a name of its own."""
+    assert "Traceback" not in told
+    files = {path.stem for path in Path("out").glob("*.wav")} if Path("out").is_dir() else set()
+    assert all(digest(Path("out", f"{name}.wav")) == undisturbed[name] for name in files)
+    return set(LINES) - files
+
+
+def check_resumed(undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    faults.arm("")
+    assert run(COMMAND) == 0
+    capsys.readouterr()
+    assert {name: digest(Path("out", f"{name}.wav")) for name in LINES} == undisturbed
+    assert {path.name for path in Path("out").iterdir()} == {"results.jsonl", *(f"{name}.wav" for name in LINES)}
+    results = [json.loads(line) for line in Path("out/results.jsonl").read_text().splitlines()]
+    assert sorted((result["id"], result["status"]) for result in results) == sorted((name, "ok") for name in LINES)
+
+
+VOICED = {"voiced"}
+
+
+@pytest.mark.parametrize(
+    ("fault", "lost", "told"),
+    [
+        ("voice:error", VOICED, "line 3 (voiced): unexpected RuntimeError: a fault at voice"),
+        ("voice:eacces", VOICED, "line 3 (voiced): unexpected PermissionError: [Errno 13] Permission denied"),
+        ("encode:error", VOICED, "line 3 (voiced): unexpected RuntimeError: a fault at encode"),
+        ("encode:memory", VOICED, "line 3 (voiced): unexpected OutOfMemoryError: no memory at encode"),
+        ("encode:nan", VOICED, "line 3 (voiced): the model gave no finite patch at step 0"),
+        ("prefill:error", set(), ""),  # run again row by row, where it does not happen
+        ("prefill:memory", set(), "out of memory with 4 requests at once; going on with 2"),
+        ("prefill:nan", set(LINES), "the model gave no finite patch at step 0"),
+        ("step:error:3", set(), ""),
+        ("step:nan:3", set(LINES), "the model gave no finite patch at step 2"),
+        ("decode:error", set(), ""),
+        ("decode:memory", set(), ""),
+        ("decode:nan", 1, ": the model gave audio that is not finite"),
+        ("write:enospc:2", 1, ".wav: can't be written (No space left on device)"),
+        ("write:eacces:3", 1, ".wav: can't be written (Permission denied)"),
+        ("fsync:enospc", 1, ".wav: can't be written (No space left on device)"),
+        ("rename:eacces:4", 1, ".wav: can't be written (Permission denied)"),
+        ("rename:error", 1, ": unexpected RuntimeError: a fault at rename"),
+    ],
+)
+def test_what_a_fault_costs(
+    fault: str, lost: set[str] | int, told: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults.arm(fault)
+    code = run(COMMAND)
+    said = capsys.readouterr().err
+    missing = told_lost(said, undisturbed)
+    assert len(missing) == lost if isinstance(lost, int) else missing == lost, said
+    assert code == (1 if missing else 0)
+    assert told in said
+    assert said.count("line ") >= len(missing), "each lost line is told"
+    check_resumed(undisturbed, capsys)
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "told"),
+    [
+        ("load:enoent", 3, "model.safetensors: damaged or not a weight file ([Errno 2] No such file or directory)"),
+        ("load:memory", 3, "does not fit into the memory here (OutOfMemoryError: no memory at load)"),
+        ("note:enospc:2", 1, "voxcpm2: can't write out/results.jsonl: No space left on device"),
+    ],
+)
+def test_what_ends_a_run_is_one_line(
+    fault: str, code: int, told: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    faults.arm(fault)
+    assert run(COMMAND) == code
+    said = capsys.readouterr().err
+    told_lost(said, undisturbed)
+    assert said.splitlines()[-1].startswith("voxcpm2: ") and told in said.splitlines()[-1]
+    check_resumed(undisturbed, capsys)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+@pytest.mark.parametrize(
+    ("fault", "code", "told"),
+    [
+        ("step:sigint:3", 130, "voxcpm2: interrupted"),
+        ("step:sigterm:3", 143, "voxcpm2: terminated"),
+        ("rename:sigterm:2", 143, "voxcpm2: terminated"),
+        ("fsync:sigkill:2", -signal.SIGKILL, ""),
+    ],
+)
+def test_a_signal_loses_nothing_that_is_finished(
+    fault: str,
+    code: int,
+    told: str,
+    undisturbed: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv(faults.VARIABLE, fault)
+    ended = subprocess.run(
+        [sys.executable, "-m", "voxcli", *COMMAND], stderr=subprocess.PIPE, text=True, timeout=300, check=False
+    )
+    monkeypatch.delenv(faults.VARIABLE)
+    assert ended.returncode == code, ended.stderr
+    assert ended.stderr.splitlines()[-1:] == ([told] if told else []), ended.stderr
+    told_lost(ended.stderr, undisturbed)
+    leftovers = {path.name for path in Path("out").iterdir() if path.name.startswith(".")}
+    if code > 0:
+        assert not leftovers, "files under way were finished or taken away, and the lock is free"
+    else:
+        assert LOCK in leftovers and len(leftovers) == 2, "what a killed run leaves, the next one takes away"
+        for path in Path("out").glob(".voxcpm2-*.part"):
+            os.utime(path, (0, 0))  # a sweep leaves alone what is as young as the run that sweeps
+    check_resumed(undisturbed, capsys)

@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from voxcli import faults
+
+
+@pytest.fixture(autouse=True)
+def nothing_armed() -> Iterator[None]:
+    yield
+    faults.arm("")
+
+
+def test_nothing_happens_unarmed_or_at_another_point() -> None:
+    assert not any(faults.point(name) for name in faults.POINTS)
+    faults.arm("rename:error")
+    assert not faults.point("write")
+
+
+def test_a_fault_happens_once_at_its_passing() -> None:
+    faults.arm("rename:enospc:3")
+    assert not faults.point("rename") and not faults.point("rename")
+    with pytest.raises(OSError) as caught:
+        faults.point("rename")
+    assert caught.value.errno == errno.ENOSPC
+    assert not faults.point("rename")
+
+
+def test_kinds() -> None:
+    faults.arm("step:nan")
+    assert faults.point("step")
+    faults.arm("step:memory")
+    with pytest.raises(torch.OutOfMemoryError):
+        faults.point("step")
+    faults.arm("step:sigint")
+    with pytest.raises(KeyboardInterrupt):
+        faults.point("step")
+
+
+@pytest.mark.parametrize("fault", ["step", "nowhere:error", "step:flood", "step:error:x"])
+def test_what_can_not_be_armed_is_refused(fault: str) -> None:
+    with pytest.raises(ValueError, match="points are load, voice"):
+        faults.arm(fault)
