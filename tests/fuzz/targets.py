@@ -1,0 +1,118 @@
+"""What bytes from strangers may do to the readers: be read, or be refused by an error of our tree. Nothing else.
+
+Each target takes any bytes and raises what a bug would: an AssertionError for a promise that does not hold, or an error
+that nobody foresaw. `test_targets.py` runs them on known inputs and on what hypothesis thinks of, `fuzz.py` for as long
+as one likes on what libFuzzer finds by coverage.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from voxcli.audio.read import read_voice
+from voxcli.errors import AudioError, InputError, ManifestError
+from voxcli.run.manifest import read_manifest
+from voxcli.run.plan import make_plan
+from voxcli.run.settings import MIN_CHARS
+from voxcli.run.shown import one_line
+from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.split import split
+
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", "")
+RATE = 16_000
+LONGEST_S = 60.0
+
+
+def _scratch() -> Path:
+    """A folder of this process for the files that the readers want, in memory where there is such a place."""
+    shared = Path("/dev/shm")
+    return Path(tempfile.mkdtemp(prefix="voxcpm2-fuzz-", dir=shared if os.access(shared, os.W_OK) else None))
+
+
+SCRATCH = _scratch()
+
+
+def manifest(data: bytes) -> None:
+    """The first byte chooses the format, the rest is the file. Jobs write inside the folder, each to its own file."""
+    if not data:
+        return
+    path = SCRATCH / f"lines{SUFFIXES[data[0] % len(SUFFIXES)]}"
+    path.write_bytes(data[1:])
+    out = SCRATCH / "out"
+    try:
+        jobs = read_manifest(str(path), out)
+    except ManifestError as error:
+        assert error.problems
+        for problem in error.problems:
+            told_in_a_line(str(problem))
+        return
+    except InputError as error:
+        told_in_a_line(str(error))
+        return
+    assert jobs
+    assert all(inside(job.out, out) for job in jobs), [str(job.out) for job in jobs]
+    assert len({str(job.out).casefold() for job in jobs}) == len(jobs)
+    assert len({job.id.casefold() for job in jobs}) == len(jobs)
+    plan = make_plan([job for job in jobs if not job.settings.normalize])
+    for job, refused in plan.refused:
+        told_in_a_line(f"{job}: {refused}")
+    for utterance in plan.utterances:
+        assert utterance.pieces and utterance.expected_s > 0
+        assert all(is_speakable(piece.text) for piece in utterance.pieces)
+        json.dumps([piece.text for piece in utterance.pieces], ensure_ascii=False).encode()
+
+
+def text(data: bytes) -> None:
+    """The first byte is the bound, the rest the text. Pieces keep to the bound and lose nothing."""
+    if not data:
+        return
+    bound, given = MIN_CHARS + data[0], data[1:].decode(errors="replace")
+    for paragraphs in (False, True):
+        cleaned = clean(given, paragraphs=paragraphs)
+        assert len(cleaned) <= 20 * len(given) + 20, "cleaning drops and unifies, it does not blow up"
+        pieces = split(cleaned, bound)
+        assert all(0 < len(piece.text) <= bound for piece in pieces)
+        assert squeezed("".join(piece.text for piece in pieces)) == squeezed(cleaned)
+    description, body = split_control(compose(cleaned, given[:40]))
+    finish(body)
+    unknown_scripts(body)
+    told_in_a_line(description)
+
+
+def audio(data: bytes) -> None:
+    """The bytes are the file. A voice is mono, finite, not silent and as long as a voice may be."""
+    path = SCRATCH / "voice"
+    path.write_bytes(data)
+    try:
+        voice = read_voice(path, RATE)
+    except AudioError as error:
+        assert str(path) in str(error)
+        told_in_a_line(str(error))
+        return
+    assert voice.samples.dtype == np.float32 and voice.samples.ndim == 1
+    assert 1.0 <= voice.duration_s <= LONGEST_S + 0.1
+    assert np.isfinite(voice.samples).all() and np.abs(voice.samples).max() > 0
+
+
+def told_in_a_line(message: str) -> None:
+    """As the command line prints it: one line that any terminal takes."""
+    shown = one_line(message)
+    assert all(char.isprintable() or char > "\x9f" for char in shown), shown
+    shown.encode()
+
+
+def inside(path: Path, folder: Path) -> bool:
+    return os.path.realpath(path).startswith(os.path.realpath(folder) + os.sep)
+
+
+def squeezed(words: str) -> str:
+    return "".join(words.split())
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {"manifest": manifest, "text": text, "audio": audio}

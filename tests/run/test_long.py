@@ -1,0 +1,88 @@
+"""Ten thousand lines in one process: memory and open files stay where they are. `pytest -m long -s` prints figures.
+
+VOXCPM2_LINES: how many lines instead.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+import pytest
+
+from voxcli.run.job import Job
+from voxcli.run.load import ModelOptions
+from voxcli.run.plan import make_plan
+from voxcli.run.products import Products
+from voxcli.run.results import Outcome
+from voxcli.run.settings import Settings
+from voxcli.run.speak import speak_all
+
+STATM, OPEN = Path("/proc/self/statm"), Path("/proc/self/fd")
+EVERY = 100  # lines between two looks
+WARM = 0.2  # of the lines: caches, pools and the allocator fill up meanwhile
+
+
+class Look(NamedTuple):
+    """lines: landed so far; rss: MB; files: open; seconds: since the start."""
+
+    lines: int
+    rss: float
+    files: int
+    seconds: float
+
+
+class Watch:
+    """Stands where the products of a batch stand: it hears of every line that lands."""
+
+    folders: frozenset[Path] = frozenset()
+
+    def __init__(self) -> None:
+        self.began, self.lines, self.looks = time.perf_counter(), 0, list[Look]()
+
+    def prepare(self, rate: int) -> None:
+        pass
+
+    def make(self, say: object) -> None:
+        pass
+
+    def add(self, outcome: Outcome) -> None:
+        assert outcome.result.ok, outcome.error
+        self.lines += 1
+        if self.lines % EVERY == 0:
+            rss = int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+            self.looks.append(Look(self.lines, rss, len(list(OPEN.iterdir())), time.perf_counter() - self.began))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not STATM.is_file(), reason="needs /proc")
+def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    count = int(os.environ.get("VOXCPM2_LINES", "10000"))
+    settings = Settings(steps=2, max_seconds=0.5)
+    jobs = [
+        Job(f"{n}", f"Line {n % 100} of them.", tmp_path / f"{n % 50}" / f"{n}.wav", settings=settings)
+        for n in range(count)
+    ]
+    watch = Watch()
+    plan = make_plan(jobs)
+    speak_all(plan, tmp_path, ModelOptions(model=str(tiny_checkpoint)), products=cast(Products, watch))
+    assert watch.lines == count
+    looks = [look for look in watch.looks if look.lines > WARM * count]
+    slope = 1000 * float(np.polyfit([look.lines for look in looks], [look.rss for look in looks], 1)[0])
+    files = {look.files for look in looks}
+    tenths = np.interp(np.linspace(0, count, 11), [0, *(look.lines for look in watch.looks)], [0, *times(watch.looks)])
+    spent = np.diff(tenths)
+    print(
+        f"\n{count:,} lines in {watch.looks[-1].seconds:.0f} s, {looks[0].rss:.0f} MB warm, {looks[-1].rss:.0f} MB at "
+        f"the end, slope {slope:.3f} MB per 1,000 lines, {min(files)} to {max(files)} files open, lines a second in "
+        f"each tenth: {', '.join(f'{count / 10 / s:.1f}' for s in spent)}"
+    )
+    assert slope < 1.0
+    assert max(files) - min(files) <= 2, "the file that is being written, and its folder"
+
+
+def times(looks: list[Look]) -> list[float]:
+    return [look.seconds for look in looks]
