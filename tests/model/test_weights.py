@@ -74,6 +74,11 @@ def test_torch_files_of_old_are_read(folder: Path) -> None:
         ),
         ("stop_head.weight", torch.zeros(2, 32, dtype=torch.complex64), "holds torch.complex64, not weights"),
         ("stop_head.weight", "text", "damaged or not a weight file"),
+        (
+            "stop_head.weight",
+            torch.zeros(1).expand(2, 32),
+            "'stop_head.weight' claims more numbers than the file holds",
+        ),
     ],
 )
 def test_what_is_no_weight_is_named(folder: Path, name: object, value: object, message: str) -> None:

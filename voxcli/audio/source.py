@@ -49,7 +49,7 @@ def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
         if _is_cut_ogg(file, size):
             raise AudioError(f"{shown(path)}: the file is cut off; its last page is missing")
         try:
-            sound = soundfile.SoundFile(file)
+            sound = soundfile.SoundFile(_Source(file))
         except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError) as error:
             raise AudioError(f"{shown(path)}: not a sound file that can be read ({_reason(error)})") from error
         with sound:
@@ -73,6 +73,24 @@ def _open_bytes(path: Path) -> BinaryIO:
         raise AudioError(f"{shown(path)}: no permission to read it") from None
     except (OSError, ValueError) as error:
         raise AudioError(f"{shown(path)}: can't be opened ({getattr(error, 'strerror', None) or error})") from error
+
+
+class _Source:
+    """A file for libsndfile, which seeks wherever a spoiled header says: its C callbacks would print an error there."""
+
+    def __init__(self, file: BinaryIO):
+        self._file = file
+        self.tell = file.tell
+        self.readinto = file.readinto  # type: ignore[attr-defined]
+
+    def read(self, size: int = -1) -> bytes:
+        return self._file.read(size)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        try:
+            return self._file.seek(offset, whence)
+        except (OSError, ValueError, OverflowError):  # before the start, or further than any file is long
+            return self._file.tell()
 
 
 def _is_cut_ogg(file: BinaryIO, size: int) -> bool:

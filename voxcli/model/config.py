@@ -81,6 +81,12 @@ class AudioVAEConfig(Section):
     def _divisible(self) -> AudioVAEConfig:
         if self.decoder_dim % 2 ** len(self.decoder_rates):
             raise ValueError(f"decoder_dim {self.decoder_dim} can't be halved {len(self.decoder_rates)} times")
+        for name, rates, rate in (
+            ("encoder_rates", self.encoder_rates, self.sample_rate),
+            ("decoder_rates", self.decoder_rates, self.out_sample_rate),
+        ):
+            if math.prod(rates) > rate:
+                raise ValueError(f"{name}: a latent of more than a second ({math.prod(rates)} samples)")
         return self
 
 
@@ -96,7 +102,7 @@ class ModelConfig(Section):
     encoder_config: EncoderConfig
     dit_config: DiTConfig
     audio_vae_config: AudioVAEConfig = AudioVAEConfig()
-    max_length: Annotated[int, Field(gt=0, le=10_000_000)] = 8192
+    max_length: Annotated[int, Field(gt=0, le=65_536)] = 8192  # of it the engine makes tables and the least cache
     dtype: str = "bfloat16"
 
     @model_validator(mode="after")

@@ -193,6 +193,8 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
         for name, value in tensors.items():
             if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
                 raise ValueError(f"{name!r} is not a plain tensor with a name")
+            if value.nbytes > value.untyped_storage().nbytes():  # would be made of little and take what it claims
+                raise ValueError(f"{name!r} claims more numbers than the file holds")
         return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
     except torch.OutOfMemoryError:  # a RuntimeError, and no fault of the file
         raise
