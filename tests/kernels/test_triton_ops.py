@@ -65,7 +65,7 @@ def test_rope_and_write(heads: int, kv_heads: int, dim: int, turned: bool, dtype
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (16, 2, 128)])
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 64), (16, 2, 128)])
 @pytest.mark.parametrize(("keys", "first"), [(11, 0), (11, 7), (5, 0)])
 def test_local_attention(heads: int, kv_heads: int, dim: int, keys: int, first: int, dtype: torch.dtype) -> None:
     if DEVICE == "cpu" and dtype == torch.bfloat16:
@@ -83,3 +83,11 @@ def test_guided_step(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     x, velocity = draw(*shape), draw(2 * shape[0], *shape[1:], dtype=dtype, seed=1)
     cfg = torch.linspace(1, 3, shape[0]).to(DEVICE)
     close(triton_ops.guided_step(x, velocity, cfg, 0.13), torch_ops.guided_step(x, velocity, cfg, 0.13))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [24, 1024])
+def test_join_tokens(width: int, dtype: torch.dtype) -> None:
+    prefix, token, noisy = draw(6, 7, width, dtype=dtype), draw(width, dtype=dtype, seed=1), draw(3, 4, width, seed=2)
+    given = (2, token, noisy.to(dtype))
+    assert torch.equal(triton_ops.join_tokens(prefix.clone(), *given), torch_ops.join_tokens(prefix, *given))

@@ -23,6 +23,7 @@ class Sequence:
         self.admitted_at: float | None = None
         self.timings = Timings()
         self.patch_shape = tuple(request.prompt.patches.shape[1:])
+        self._positions = len(request.prompt)  # asked for many times a step, and a tensor is slow to say
         self._reset()
 
     def _reset(self) -> None:
@@ -32,6 +33,7 @@ class Sequence:
         self.patches = 0
         self.stop_at: int | None = None  # index of the patch that the stop head named as the last
         self.kept = torch.empty(0, *self.patch_shape)  # patches from before a preemption
+        self.kept_patches = 0
         self.noise = NoiseSource(self.seed + self.attempt - 1, self.patch_shape)  # type: ignore[arg-type]
 
     @property
@@ -41,12 +43,12 @@ class Sequence:
     @property
     def prompt_length(self) -> int:
         """Positions to prefill: the prompt and, after a preemption, the patches made so far."""
-        return len(self.request.prompt) + len(self.kept)
+        return self._positions + self.kept_patches
 
     @property
     def length(self) -> int:
         """Positions in use once everything queued so far has run."""
-        return len(self.request.prompt) + self.patches
+        return self._positions + self.patches
 
     @property
     def ready(self) -> bool:
@@ -75,7 +77,7 @@ class Sequence:
 
     def preempt(self, made: torch.Tensor) -> None:
         """Give up row and pages. made: all patches so far, on the CPU; they come back as part of the prompt."""
-        self.kept = made
+        self.kept, self.kept_patches = made, len(made)
         self.row, self.pages, self.prefilled = 0, [], 0
 
     def retry(self) -> None:

@@ -42,10 +42,8 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
     """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns]."""
     if _fused(x):
-        from voxcli.kernels import triton_linear, triton_ops
+        from voxcli.kernels import triton_ops
 
-        if triton_linear.fits(x):
-            return triton_linear.norm_linear(x, norm, eps, weight)
         return F.linear(triton_ops.rms_norm(x, norm, eps), weight).flatten(0, -2)
     return torch_ops.norm_linear(x, norm, eps, weight)
 
@@ -56,21 +54,14 @@ def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: 
     gate_up: [2 * columns, width], the weights of the gate before those of up.
     """
     if _fused(x):
-        from voxcli.kernels import triton_linear, triton_ops
+        from voxcli.kernels import triton_ops
 
-        if triton_linear.fits(x):
-            return triton_linear.norm_gated_linear(x, norm, eps, gate_up)
         return triton_ops.silu_mul(F.linear(triton_ops.rms_norm(x, norm, eps), gate_up).flatten(0, -2))
     return torch_ops.norm_gated_linear(x, norm, eps, gate_up)
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """x + branch @ weight.T, in place of x: contiguous [..., width]; branch: [N, inner], a row for each of x's."""
-    if _fused(x):
-        from voxcli.kernels import triton_linear
-
-        if triton_linear.fits(branch):
-            return triton_linear.linear_add(x, branch, weight)
     return torch_ops.linear_add(x, branch, weight)
 
 
@@ -97,7 +88,12 @@ def rope_and_write(
 
 
 def local_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    first: int,
 ) -> torch.Tensor:
     """Attention among the few tokens of a patch, every query seeing every key, with rotary positions.
 
@@ -109,6 +105,19 @@ def local_attention(
 
         return triton_ops.local_attention(q, k, v, cos, sin, first)
     return torch_ops.local_attention(q, k, v, cos, sin, first)
+
+
+def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    """Sequences of `prefix`, whose place `slot` is `token`, and then `noisy`.
+
+    prefix: [batch, before, width], of which the slot may be overwritten; token: [width]; noisy: [batch / n, after,
+    width], the same for each n-th part of the batch. Returns [batch, before + after, width].
+    """
+    if _fused(prefix):
+        from voxcli.kernels import triton_ops
+
+        return triton_ops.join_tokens(prefix, slot, token, noisy)
+    return torch_ops.join_tokens(prefix, slot, token, noisy)
 
 
 def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:

@@ -47,10 +47,11 @@ def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    rows = x.view(-1, x.shape[-1])
-    filled = _filled_up(rows).addmm_(_filled_up(branch.flatten(0, -2)), weight.t())
-    if len(filled) > len(rows):
-        rows.copy_(filled[: len(rows)])
+    rows, branch = x.view(-1, x.shape[-1]), branch.flatten(0, -2)
+    if x.is_cuda:
+        rows.addmm_(branch, weight.t())
+    else:  # the sum after the product, as the reference rounds it
+        rows.add_(linear(branch, weight))
     return x
 
 
@@ -102,3 +103,8 @@ def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, widt
 
 def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
     return torch.addcmul(x, torch.sin(alpha * x).square_(), inverse)
+
+
+def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    prefix[:, slot] = token
+    return torch.cat((prefix, noisy.repeat(len(prefix) // len(noisy), 1, 1)), 1)

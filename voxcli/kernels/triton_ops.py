@@ -5,6 +5,7 @@ All of them are bound by memory or by launches: what counts is that each tensor 
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import torch
@@ -193,8 +194,11 @@ def _local_attention_kernel(
     OVERLAP: tl.constexpr,
 ):
     """One program: one sequence, one kv head and GROUP of its query heads. ROWS covers queries and keys."""
+    program = tl.program_id(0)
     begin(OVERLAP)
-    batch, kv = tl.program_id(0).to(tl.int64), tl.program_id(1)
+    groups: tl.constexpr = HEADS // GROUP
+    batch = (program // groups).to(tl.int64)
+    kv = program % groups // (groups // KV_HEADS)
     row = tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, HALF)[None, :]
     is_key = row < keys
@@ -216,7 +220,7 @@ def _local_attention_kernel(
     sin2 = tl.load(sin_ptr + table + HALF, mask=is_query, other=0.0)
     visible = (tl.arange(0, ROWS) < keys)[None, :]
     for member in range(GROUP):
-        head = kv * (HEADS // KV_HEADS) + tl.program_id(2) * GROUP + member
+        head = program % groups * GROUP + member
         at = batch * q_batch + row * q_token + head * (2 * HALF) + column
         q1 = tl.load(q_ptr + at, mask=is_query, other=0.0)
         q2 = tl.load(q_ptr + at + HALF, mask=is_query, other=0.0)
@@ -232,16 +236,26 @@ def _local_attention_kernel(
         tl.store(out_ptr + to + HALF, tl.dot(weights, v2, input_precision="ieee").to(v1.dtype), mask=is_query)
 
 
+# Query heads and warps of a program. Keys and values are read and turned once for a group of heads, but few sequences
+# have to fill the card as well.
+LOCAL_MANY, LOCAL_FEW = (8, 1), (2, 1)
+
+
 def local_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    first: int,
 ) -> torch.Tensor:
     batch, queries, heads, dim = q.shape
     keys, kv_heads = k.shape[1:3]
     assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
     out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
-    # Keys and values are read and turned once for a group of heads, but few sequences have to fill the card as well.
-    group = heads // kv_heads if batch * kv_heads >= 256 else 1
-    _local_attention_kernel[(batch, kv_heads, heads // kv_heads // group)](
+    group, warps = LOCAL_MANY if batch * kv_heads >= 256 else LOCAL_FEW
+    group = math.gcd(group, heads // kv_heads)
+    _local_attention_kernel[(batch * heads // group,)](
         q,
         k,
         v,
@@ -261,7 +275,7 @@ def local_attention(
         GROUP=group,
         ROWS=max(16, triton.next_power_of_2(max(queries, keys))),
         HALF=dim // 2,
-        num_warps=2,
+        num_warps=warps,
         **overlap(q),
     )
     return out
@@ -289,5 +303,51 @@ def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, widt
     numbers = x[0].numel()
     _guided_step_kernel[(len(x),)](
         x, velocity, cfg, out, len(x), numbers, width, BLOCK=triton.next_power_of_2(numbers), num_warps=1, **overlap(x)
+    )
+    return out
+
+
+@triton.jit
+def _join_tokens_kernel(
+    prefix_ptr,
+    token_ptr,
+    noisy_ptr,
+    out_ptr,
+    rows,
+    before,
+    after,
+    slot,
+    width,
+    OVERLAP: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    begin(OVERLAP)
+    batch = (tl.program_id(0) // (before + after)).to(tl.int64)
+    place = tl.program_id(0) % (before + after)
+    column = tl.arange(0, BLOCK)
+    source = prefix_ptr + (batch * before + place) * width
+    source = tl.where(place == slot, token_ptr, source)
+    source = tl.where(place >= before, noisy_ptr + (batch % rows * after + place - before) * width, source)
+    x = tl.load(source + column, mask=column < width)
+    tl.store(out_ptr + tl.program_id(0).to(tl.int64) * width + column, x, mask=column < width)
+
+
+def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
+    batch, before, width = prefix.shape
+    rows, after, _ = noisy.shape
+    out = prefix.new_empty(batch, before + after, width)
+    _join_tokens_kernel[(batch * (before + after),)](
+        prefix,
+        token,
+        noisy,
+        out,
+        rows,
+        before,
+        after,
+        slot,
+        width,
+        BLOCK=triton.next_power_of_2(width),
+        num_warps=4,
+        **overlap(prefix),
     )
     return out

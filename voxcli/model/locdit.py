@@ -120,8 +120,7 @@ class LocDiT(nn.Module):
         prefix = torch.cat((guided, guided.new_zeros(2 * rows, 1, mu.shape[-1]), condition.repeat(2, 1, 1)), 1)
         x = noise
         for token, width in zip(schedule.time_tokens, schedule.widths, strict=True):
-            prefix[:, 2] = token
-            noisy = net.in_proj(x.to(dtype)).repeat(2, 1, 1)
-            hidden = net.decoder.local(torch.cat((prefix, noisy), 1), slice(-self.patch_size, None))
+            tokens = ops.join_tokens(prefix, 2, token, net.in_proj(x.to(dtype)))
+            hidden = net.decoder.local(tokens, slice(-self.patch_size, None))
             x = ops.guided_step(x, net.out_proj(hidden), cfg, width)
         return x

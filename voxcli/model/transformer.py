@@ -18,6 +18,8 @@ from voxcli.kernels import ops
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import LMConfig, TransformerConfig
 
+FEW_TOKENS = 64
+
 
 def empty_embedding(rows: int, width: int) -> nn.Embedding:
     """An embedding that is not filled with random numbers: on the meta device that alone imports torch's compiler,
@@ -34,10 +36,6 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ops.rms_norm(x, self.weight, self.eps)
-
-    def then_linear(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        """Normalized x times `weight`, its rows in one list."""
-        return ops.norm_linear(x, self.weight, self.eps, weight)
 
 
 class Rope(nn.Module):
@@ -86,7 +84,7 @@ class QKVLinear(nn.Linear):
 
 
 class Attention(nn.Module):
-    """Attention with the normalization before it and the addition after it: both are one with a matrix product."""
+    """Attention with the normalization before it and the addition after it: both belong to a matrix product."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -103,31 +101,28 @@ class Attention(nn.Module):
         cache: torch.Tensor,
         batch: PagedBatch,
     ) -> torch.Tensor:
-        qkv = norm.then_linear(x, self.qkv_proj.weight).unflatten(-1, (-1, self.head_dim))
+        qkv = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight).unflatten(-1, (-1, self.head_dim))
         q = ops.rope_and_write(qkv, self.heads, rope, batch.positions, batch.slots, cache)
         return ops.linear_add(x, attend(q, cache, batch).flatten(-2), self.o_proj.weight)
 
     def local(self, x: torch.Tensor, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-        qkv = norm.then_linear(x, self.qkv_proj.weight).view(*x.shape[:2], -1, self.head_dim)
-        q, k, v = qkv.split((self.heads, self.kv_heads, self.kv_heads), -2)
-        return ops.linear_add(x, self._among(q, k, v, cos, sin, 0), self.o_proj.weight)
+        qkv = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight)
+        q, k, v = qkv.view(*x.shape[:2], -1, self.head_dim).split((self.heads, self.kv_heads, self.kv_heads), -2)
+        attended = ops.local_attention(q, k, v, cos, sin, 0)
+        return ops.linear_add(x, attended.flatten(-2).flatten(0, -2), self.o_proj.weight)
 
     def local_kept(
         self, x: torch.Tensor, keep: slice, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor
     ) -> torch.Tensor:
         """As `local`, but only the kept tokens come out; the others are no more than keys and values."""
         rows = self.heads * self.head_dim
+        of_q, of_kv = self.qkv_proj.weight[:rows], self.qkv_proj.weight[rows:]
         kept = x[:, keep].contiguous()
-        q = norm.then_linear(kept, self.qkv_proj.weight[:rows]).view(*kept.shape[:2], -1, self.head_dim)
-        k, v = norm.then_linear(x, self.qkv_proj.weight[rows:]).view(*x.shape[:2], -1, self.head_dim).chunk(2, -2)
-        first = keep.indices(x.shape[1])[0]
-        return ops.linear_add(kept, self._among(q, k, v, cos, sin, first), self.o_proj.weight)
-
-    @staticmethod
-    def _among(
-        q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
-    ) -> torch.Tensor:
-        return ops.local_attention(q, k, v, cos, sin, first).flatten(-2).flatten(0, -2)
+        q = ops.norm_linear(kept, norm.weight, norm.eps, of_q).view(*kept.shape[:2], -1, self.head_dim)
+        kv = ops.norm_linear(x, norm.weight, norm.eps, of_kv)
+        k, v = kv.view(*x.shape[:2], -1, self.head_dim).chunk(2, -2)
+        attended = ops.local_attention(q, k, v, cos, sin, keep.indices(x.shape[1])[0])
+        return ops.linear_add(kept, attended.flatten(-2).flatten(0, -2), self.o_proj.weight)
 
 
 class MLP(nn.Module):
@@ -179,9 +174,12 @@ class Transformer(nn.Module):
         """x: [batch, tokens, hidden], which is overwritten; returns the kept tokens."""
         assert self.rope is not None, "local transformers have rotary positions"
         cos, sin = self.rope.cos, self.rope.sin
-        *others, last = self.layers
-        for layer in others:
-            x = layer.self_attn.local(x, layer.input_layernorm, cos, sin)
+        # With few tokens a product is bound by its weights: leaving some out would save nothing and split a product.
+        whole = x.is_cuda and x.shape[0] * x.shape[1] <= FEW_TOKENS
+        for layer in self.layers:
+            if layer is self.layers[-1] and not whole:
+                x = layer.self_attn.local_kept(x, keep, layer.input_layernorm, cos, sin)
+            else:
+                x = layer.self_attn.local(x, layer.input_layernorm, cos, sin)
             x = layer.mlp(x, layer.post_attention_layernorm)
-        x = last.self_attn.local_kept(x, keep, last.input_layernorm, cos, sin)
-        return self.norm(last.mlp(x, last.post_attention_layernorm))
+        return self.norm(x[:, keep] if whole else x)

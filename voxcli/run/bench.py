@@ -152,14 +152,14 @@ class Load:
 
 
 def run_bench(loaded: Loaded, concurrency: Sequence[int], load: Load, on_row: Callable[[int], None]) -> Report:
-    """Measure each number of requests at once, each after a short run that warms up. `on_row` hears what comes next."""
+    """Measure each number of requests at once, after the same work once to warm up. `on_row` hears what comes next."""
     engine = loaded.engine
     model = engine.model
     rates = measure_rates(model.device, model.dtype)
     rows = []
     for requests in concurrency:
         on_row(requests)
-        _generate(engine, requests, load, min(load.patches, 4))
+        _generate(engine, requests, load, load.patches)
         rows.append(_measure(engine, requests, load, rates))
     return Report(
         model=loaded.name,
