@@ -12,7 +12,6 @@ from voxcli.engine.decode import AudioDecoder
 from voxcli.engine.engine import Engine, EngineConfig
 from voxcli.engine.request import Clip, Request
 from voxcli.kernels import torch_ops
-from voxcli.kernels.torch_ops import FEWEST_ROWS
 from voxcli.model.voxcpm2 import VoxCPM2
 
 COUNT = 8
@@ -86,7 +85,7 @@ def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int
     whole = torch_ops.linear(x, weight)
     torch.testing.assert_close(whole, x @ weight.T, atol=1e-3, rtol=1e-4)
     added = torch_ops.linear_add(torch.ones(70, columns), x, weight)
-    for rows in (1, 2, 3, FEWEST_ROWS, 5, 8, 22, 33, 64):
+    for rows in (*range(1, 15), 22, 33, 64):
         at = torch.randperm(70, generator=generator)[:rows]
         assert torch.equal(torch_ops.linear(x[at], weight), whole[at]), rows
         assert torch.equal(torch_ops.linear_add(torch.ones(rows, columns), x[at], weight), added[at]), rows

@@ -9,8 +9,9 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-# MKL multiplies fewer rows by other kernels, which add in another order; from here on a row always comes out the same.
-FEWEST_ROWS = 4
+# MKL gives a thread a part of the rows, and multiplies parts of less than four rows by other kernels, which add in
+# another order. Below twelve rows such parts come up (seen with 1 to 8 threads), unless the rows are whole fours.
+FEWEST_ROWS, SURE_ROWS = 4, 12
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
@@ -22,9 +23,9 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 
 def _filled_up(rows: torch.Tensor) -> torch.Tensor:
     """[N, width] with rows of zeros behind when a CPU would take another way for so few."""
-    if rows.is_cuda or len(rows) >= FEWEST_ROWS:
+    if rows.is_cuda or len(rows) >= SURE_ROWS or len(rows) % FEWEST_ROWS == 0:
         return rows
-    return F.pad(rows, (0, 0, 0, FEWEST_ROWS - len(rows)))
+    return F.pad(rows, (0, 0, 0, -len(rows) % FEWEST_ROWS))
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
