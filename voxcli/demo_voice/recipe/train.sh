@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The whole training on one machine. The shipped weights were made by the first run and, from its result, the second.
+# The whole training on one machine. The shipped weights were made by the first run and, from its result, the second in two
+# parts (README.md: each lost its machine before its end, so the next went on from the last checkpoints that were fetched).
 #
 #   WORK=/tmp/one JOINT_END=300 END=1470 ./train.sh first      # 4 GPUs (with one or two, the stages share them)
-#   WORK=/tmp/two MEL_END=330 END=1380 INIT=/tmp/one/model ./train.sh second      # one GPU
+#   WORK=/tmp/two MEL_END=330 END=1374 LM_LR=6e-4 INIT=/tmp/one/model ./train.sh second      # one GPU
+#   WORK=/tmp/three MEL_END=70 END=414 INIT=/tmp/two/model ./train.sh second
+#   python3 average.py audiovae.safetensors /tmp/two/model/audiovae.safetensors /tmp/three/model/audiovae.safetensors
 #
 # Times are seconds after the start; $WORK/text.txt must be there (make_text.py; the second run's with --several 14000).
 # Speech, kernels and the language model's compilation overlap; logs and results are in $WORK. Write another unix time to
@@ -75,7 +78,7 @@ second() {
   local init=${INIT:-../model} arguments=(${ARGUMENTS:-})
   compile_kernels 1
   python3 train_lm.py --speech "$WORK/speech" --codec "$init/audiovae.safetensors" --out "$WORK/lm" --until "$WORK/end" --init "$init/model.safetensors" \
-    --lr 8e-4 --wait-shards ${WAIT:-heart:24 joe:30} --grow 45 --feeders 4 ${COMPILE---compile} "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/lm.log" 2>&1 &
+    --lr ${LM_LR:-8e-4} --wait-shards ${WAIT:-heart:24 joe:30} --grow 45 --feeders 4 ${COMPILE---compile} "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/lm.log" 2>&1 &
   lm=$!
   python3 train_codec.py decoder --speech "$WORK/speech" --out "$WORK/mel" --until "$WORK/mel_end" --init "$init/audiovae.safetensors" \
     --disc-width 0 --lr 6e-4 --lr-end 0.3 --hours 55 --batch 16 "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/mel.log" 2>&1
