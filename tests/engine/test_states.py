@@ -166,8 +166,8 @@ class World:
 @pytest.mark.parametrize("seed", range(2))
 def test_any_order_of_actions_gives_what_the_twin_gives(tiny_model: VoxCPM2, seed: int) -> None:
     world = World(tiny_model, seed)
-    world.walk(150)
-    assert world.twin.ended["stop"] + world.twin.ended["length"] > 10
+    world.walk(220)
+    assert world.twin.ended["stop"] + world.twin.ended["length"] >= 10
     assert world.twin.ended["error"] and world.twin.ended["cancelled"]
     assert world.engine.counters.preemptions
 
