@@ -9,6 +9,7 @@ import torch
 
 from tests.engine.helpers import TEXTS, alone, assert_same, latents, request, run
 from voxcli.engine import runner as runner_module
+from voxcli.engine.decode import AudioDecoder
 from voxcli.engine.engine import Engine, EngineConfig
 from voxcli.engine.request import Request, Sampling
 from voxcli.model.prompt import Prompt, build_prompt
@@ -68,6 +69,29 @@ def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypat
     clips = run(engine, requests)
     assert clips["11"].error == "audio decode failed: MemoryError: no room"
     assert [len(clips[n].audio) for n in ("8", "14")] == [n * tiny_model.patch_samples for n in (8, 14)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_audio_beyond_16_bit_is_decoded_again(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    engine = Engine(tiny_model)
+    real = AudioDecoder(tiny_model, 16).decode
+
+    def overflows(latents: list[torch.Tensor], *, exact: bool = False) -> list[torch.Tensor]:
+        if exact and fails:
+            raise MemoryError("no room")
+        audio = real(latents)
+        return audio if exact else [samples * torch.inf for samples in audio]
+
+    monkeypatch.setattr(engine.audio.decoder, "decode", overflows)
+    monkeypatch.setattr(engine.audio.decoder, "fused", object())
+    wanted = request(tiny_model, "loud", "hello", seed=1)
+    [clip] = run(engine, [wanted]).values()
+    if fails:
+        assert clip.error == "audio decode failed: MemoryError: no room"
+    else:
+        assert_same(clip, alone(tiny_model, [wanted])["loud"], 0)
 
 
 def test_cancel_waiting_running_and_unknown(tiny_model: VoxCPM2) -> None:

@@ -159,8 +159,11 @@ class AudioStage:
         """What 16 bit had no room for may be fine in float32."""
         latents = finished.latents.cpu()
         if latents.isfinite().all() and self.decoder.fused is not None and not finished.cancelled:
-            [audio] = self.decoder.decode([torch.cat((finished.context, latents))], exact=True)
-            samples = audio[len(finished.context) * self._model.patch_samples :].cpu()
+            try:
+                [audio] = self.decoder.decode([torch.cat((finished.context, latents))], exact=True)
+                samples = audio[len(finished.context) * self._model.patch_samples :].cpu()
+            except Exception as error:
+                return Decoded(finished, error=f"audio decode failed: {in_one_line(error)}")
             if samples.isfinite().all():
                 return Decoded(finished, samples.numpy(), latents, seconds=seconds)
         return Decoded(finished, error="the model gave audio that is not finite")

@@ -18,7 +18,7 @@ from voxcli.kernels import ops
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import LMConfig, TransformerConfig
 
-FEW_TOKENS = 64
+FEW_TOKENS = 64  # a product of so few reads its weights for longer than it computes
 
 
 def empty_embedding(rows: int, width: int) -> nn.Embedding:
