@@ -30,6 +30,16 @@ def test_a_fault_happens_once_at_its_passing() -> None:
     assert not faults.point("rename")
 
 
+def test_a_fault_with_a_word_happens_whenever_work_is_on_that() -> None:
+    faults.arm("line:error:@poison,write:eacces")
+    assert not faults.point("line", "a line") and not faults.point("line")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="a fault at line"):
+            faults.point("line", "some poison here")
+    with pytest.raises(PermissionError):
+        faults.point("write")
+
+
 def test_kinds() -> None:
     faults.arm("step:nan")
     assert faults.point("step")

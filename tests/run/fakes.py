@@ -53,8 +53,8 @@ class FakeEngine:
         self.cancelled.append(request_id)
         return True
 
-    def generate(self, requests: Iterable[Request]) -> Iterator[Clip]:
-        source = iter(requests)
+    def generate(self, requests: Iterable[Request | None]) -> Iterator[Clip]:
+        source = (request for request in requests if request is not None)
         while batch := list(islice(source, self.rows)):
             self.requests += batch
             if self.on_patch is not None:

@@ -164,21 +164,26 @@ class Engine:
     def has_work(self) -> bool:
         return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
 
-    def generate(self, requests: Iterable[Request]) -> Iterator[Clip]:
+    def generate(self, requests: Iterable[Request | None], ahead: int | None = None) -> Iterator[Clip]:
         """Run requests, pulled as there is room, and yield their clips as they finish.
+
+        A None among the requests says that there is no other now: it is asked again after the next step, and where
+        there is nothing to step the iterator ends.
+        ahead: most requests pulled beyond the rows; None: as many as suit requests that are all there from the start.
 
         A request that is refused comes back as a clip with an error. Leaving the iterator early cancels the rest.
         """
-        source = iter(requests)
+        source, end = iter(requests), object()
         mine: set[str] = set()
         exhausted = False
         try:
             while True:
-                while not exhausted and self.scheduler.waiting < 2 * self.scheduler.most:
-                    request = next(source, None)
-                    if request is None:
-                        exhausted = True
+                while not exhausted and self._pulls(ahead):
+                    request = next(source, end)
+                    if request is end or request is None:
+                        exhausted = request is end
                         break
+                    assert isinstance(request, Request), f"a feed gives requests, not {type(request).__name__}"
                     try:
                         self.add(request)
                         mine.add(request.request_id)
@@ -201,6 +206,11 @@ class Engine:
             for request_id in mine:
                 self.cancel(request_id)
             self._done = [clip for clip in self._done if clip.request_id not in mine]  # nobody waits for them
+
+    def _pulls(self, ahead: int | None) -> bool:
+        if ahead is None:
+            return self.scheduler.waiting < 2 * self.scheduler.most
+        return len(self.scheduler) < self.scheduler.most + ahead
 
     def stream(self, request: Request) -> ClipStream:
         """The audio of one request while it is generated; see ClipStream."""

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from typing import Protocol
 
+from voxcli import faults
 from voxcli.audio.join import join
 from voxcli.audio.levels import silence_at_end, to_level
 from voxcli.audio.resample import resample
@@ -28,13 +30,30 @@ from voxcli.run.job import Job
 from voxcli.run.outputs import make_folder
 from voxcli.run.pace import now
 from voxcli.run.plan import Utterance
-from voxcli.run.results import CUT_OFF, Outcome, Result, ResultLog, failure, shown_path
+from voxcli.run.results import CUT_OFF, Outcome, Result, failure, shown_path
 from voxcli.run.stages import MODEL, Stages
-from voxcli.run.take import Take
+from voxcli.run.take import Desk, Take
 from voxcli.run.voices import Voices
 
 LONG_SILENCE_S = 1.0  # at the end of a file: more is told
 BACKLOG = 16  # takes that may wait for the disk before the engine does
+AHEAD = 8  # of the rows, one in so many may wait with the engine for one that ends, when utterances come from a feed
+
+
+class Feed(Protocol):
+    """Utterances that come while others are spoken."""
+
+    def next(self) -> Utterance | None:
+        """One that is there now."""
+
+    def wait(self) -> bool:
+        """Blocks until one is there; False when none will come any more."""
+
+
+class Log(Protocol):
+    """Takes each result when its file is there, in the writer's thread."""
+
+    def append(self, result: Result, /) -> None: ...
 
 
 class Session:
@@ -44,6 +63,9 @@ class Session:
     say:      takes remarks for people, one line each.
     encoder:  gives the identity of the model's voice encoder, which named voices must have been made with.
     stages:   takes the time of each stage.
+    feed:     more utterances, taken when those given are with the engine and no sooner: what still waits there may be
+              taken back. The session then lasts until the feed has ended.
+    voices:   where the voices are already known; None: they are read and encoded here.
     """
 
     def __init__(
@@ -52,10 +74,12 @@ class Session:
         utterances: Iterable[Utterance],
         out: Path,
         *,
-        log: ResultLog | None,
+        log: Log | None,
         say: Callable[[str], None],
         encoder: Callable[[], str] = str,
         stages: Stages | None = None,
+        feed: Feed | None = None,
+        voices: Desk | None = None,
     ):
         utterances = list(utterances)
         self.engine = engine
@@ -68,13 +92,15 @@ class Session:
             self._open(Take.of(utterance))
         self._running: dict[str, tuple[Take, int]] = {}
         self._pending: deque[Future[Outcome]] = deque()
-        self._voices = Voices(engine, utterances, encoder=encoder, say=say)
+        self._feed = feed
+        self._voices = voices or Voices(engine, utterances, encoder=encoder, say=say)
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""
         with self._voices, ThreadPoolExecutor(1, thread_name_prefix="writer") as self._writer:
-            while self._ready:  # pieces that wait for their first one may become ready after a round has ended
-                for clip in self.stages.each(MODEL, self.engine.generate(self._requests())):
+            # pieces that wait for their first one may become ready after a round has ended
+            while self._ready or (self._feed is not None and self._feed.wait()):
+                for clip in self.stages.each(MODEL, self._clips()):
                     self._collect(clip)
                     yield from self._landed(BACKLOG)
             yield from self._landed(0)
@@ -85,11 +111,23 @@ class Session:
         alone = bool(take.job.voices) or len(take.utterance.pieces) == 1
         self._ready.extend((take, index) for index in range(len(take.utterance.pieces) if alone else 1))
 
-    def _requests(self) -> Iterator[Request]:
-        while self._ready:
+    def _clips(self) -> Iterator[Clip]:
+        if self._feed is None:
+            return self.engine.generate(self._requests())
+        return self.engine.generate(self._requests(), ahead=self.engine.scheduler.most // AHEAD + 1)
+
+    def _requests(self) -> Iterator[Request | None]:
+        while self._ready or self._feed is not None:
+            if not self._ready and self._feed is not None:
+                if (utterance := self._feed.next()) is None:
+                    yield None
+                else:
+                    self._open(Take.of(utterance))
+                continue
             take, index = self._ready.popleft()
             if take.error is not None:
                 continue
+            faults.point("line", take.job.text)
             try:
                 with self.stages("texts and voices"):
                     request = take.request(index, self.engine.model, self._voices)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from voxcli.audio.tail import without_silent_run
 from voxcli.engine.request import Clip, Request, Sampling
@@ -13,9 +14,18 @@ from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.run.job import Job, request_id
 from voxcli.run.plan import Utterance, expected_seconds
-from voxcli.run.voices import Heard, Voices
+from voxcli.run.voices import Heard
 
 ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
+
+
+class Desk(Protocol):
+    """Knows the voices of utterances, inside a `with` block."""
+
+    def __enter__(self) -> Desk: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def of(self, utterance: Utterance) -> Heard:
+        """To be asked for once by each. Raises AudioError, InputError."""
 
 
 @dataclass(eq=False)
@@ -64,7 +74,7 @@ class Take:
                 clip = replace(clip, stop_reason="silence", audio=audio, latents=latents, bad_case=False)
         self.clips[index] = clip
 
-    def request(self, index: int, model: VoxCPM2, voices: Voices) -> Request:
+    def request(self, index: int, model: VoxCPM2, voices: Desk) -> Request:
         """Of one piece. Without a voice of the job's own, the first piece must be there: the others speak like it."""
         voice = self.voice = self.voice or voices.of(self.utterance)
         prompt = build_prompt(

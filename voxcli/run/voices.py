@@ -8,31 +8,21 @@ job that needs it, and to no other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import torch
 
 from voxcli import faults
 from voxcli.audio.read import Voice, read_voice
 from voxcli.engine.engine import Engine
-from voxcli.errors import AudioError
 from voxcli.run.plan import Utterance
-from voxcli.run.voicefile import read_info, read_latents
+from voxcli.run.sources import Source, read_named, sources_of
 
 AHEAD = 4  # voices that may be ready before they are needed
-
-
-@dataclass(frozen=True)
-class Source:
-    """A file and what is taken from it: a recording to speak like or to go on from, or a named voice."""
-
-    path: Path
-    use: Literal["reference", "prompt", "named"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +33,14 @@ class Heard:
     prompt: torch.Tensor | None = None
     notes: tuple[str, ...] = ()
 
-
-def sources_of(utterance: Utterance) -> Iterator[Source]:
-    job = utterance.job
-    if job.voice is not None:
-        yield Source(job.voice, "named")
-    if job.ref is not None:
-        yield Source(job.ref, "reference")
-    if job.prompt_audio is not None:
-        yield Source(job.prompt_audio, "prompt")
+    @classmethod
+    def of_parts(cls, parts: Sequence[Heard]) -> Heard:
+        """The voice of an utterance, from what each of its sources gives."""
+        return cls(
+            reference=next((part.reference for part in parts if part.reference is not None), None),
+            prompt=next((part.prompt for part in parts if part.prompt is not None), None),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
 
 
 class Voices:
@@ -89,13 +78,7 @@ class Voices:
 
     def of(self, utterance: Utterance) -> Heard:
         """The voice of an utterance; to be asked for once by each. Raises AudioError, InputError."""
-        found = [self._take(source) for source in sources_of(utterance)]
-        notes = tuple(note for part in found for note in part.notes)
-        return Heard(
-            reference=next((part.reference for part in found if part.reference is not None), None),
-            prompt=next((part.prompt for part in found if part.prompt is not None), None),
-            notes=tuple(dict.fromkeys(notes)),
-        )
+        return Heard.of_parts([self._take(source) for source in sources_of(utterance)])
 
     def _take(self, source: Source) -> Heard:
         while source not in self._coming and source not in self._heard:
@@ -139,14 +122,9 @@ class Voices:
         return Heard(prompt=latents, notes=voice.notes)
 
     def _recall(self, path: Path) -> Heard:
-        info = read_info(path)
-        if info.encoder != self._encoder:
-            raise AudioError(
-                f"the voice {path.stem!r} was made with another model; make it anew from {info.recording} "
-                f"with `voxcpm2 voices add {path.stem} --force --ref FILE`, or name its model with --model"
-            )
-        latents = {name: torch.from_numpy(values) for name, values in read_latents(path).items()}
-        return Heard(latents.get("reference"), latents.get("prompt"), info.notes)
+        stored, notes = read_named(path, self._encoder)
+        latents = {name: torch.from_numpy(values) for name, values in stored.items()}
+        return Heard(latents.get("reference"), latents.get("prompt"), notes)
 
     @cached_property
     def _encoder(self) -> str:
