@@ -66,6 +66,9 @@ def batch(
         Path | None, typer.Option("--report", metavar="HTML", help="Make a page of all lines, to listen and compare.")
     ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Tell in the end how long each stage took.")] = False,
+    workers: options.Workers = None,
+    ray_address: options.RayAddress = None,
+    max_retries: options.MaxRetries = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     lora: options.Lora = None,
@@ -81,6 +84,7 @@ def batch(
     """
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
+    from voxcli.run.crew import make_crew
     from voxcli.run.defaults import read_defaults
     from voxcli.run.manifest import Common, read_manifest
     from voxcli.run.plan import make_plan
@@ -92,6 +96,7 @@ def batch(
     from voxcli.run.subtitles import subtitles_named
 
     stages = Stages()
+    crew = make_crew(workers, ray_address, max_retries)
     common = read_defaults(defaults) if defaults is not None else Common()
     settings = options.settings(
         preset,
@@ -129,7 +134,7 @@ def batch(
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.speak import speak_all
 
-    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages)
+    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, crew=crew)
     print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
     if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

@@ -8,9 +8,10 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
+from voxcli.errors import ModelNotFound, VoxError
 from voxcli.run import models
 
-EXAMPLES = examples("voxcpm2 download", "voxcpm2 download openbmb/VoxCPM2 && voxcpm2 doctor")
+EXAMPLES = examples("voxcpm2 download openbmb/VoxCPM2 && voxcpm2 doctor", "voxcpm2 download --ray-address auto")
 
 
 def register(app: typer.Typer) -> None:
@@ -19,13 +20,35 @@ def register(app: typer.Typer) -> None:
 
 def download(
     model: Annotated[str, typer.Argument(help="Hub id of a VoxCPM2 checkpoint.")] = models.FULL_MODEL,
+    ray_address: options.RayAddress = None,
     debug: options.Debug = False,
 ) -> None:
     """Fetch the full model (about 5 GB) and print its folder.
 
     Interrupted, the same command goes on where it stopped. Afterwards the full model is what every command speaks
-    with unless another is named.
+    with unless another is named. With --ray-address every machine of the cluster fetches it into its own cache.
     """
+    if ray_address is not None:
+        _download_everywhere(model, ray_address)
+        return
     folder = models.download(model, options.say)
     models.require(folder)
     print(folder)
+
+
+def _download_everywhere(model: str, address: str) -> None:
+    """A line for each machine; ends with the error of the first one that has no folder."""
+    from voxcli.run.crew import check_address
+
+    check_address(address)
+    from voxcli.run.cluster import fetch_everywhere
+
+    found = fetch_everywhere(address, model, options.say)
+    failed = {name: error for name, error in found.items() if isinstance(error, VoxError)}
+    for name, folder in found.items():
+        if name not in failed:
+            print(f"{name}: {folder}")
+    for name, error in failed.items():
+        options.say(f"{name}: {error}")
+    if failed:
+        raise ModelNotFound(f"{len(failed)} of {len(found)} machines have no {model}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from voxcli.errors import InputError
+from voxcli.run.crew import MAX_RETRIES
 from voxcli.run.settings import DEFAULTS, Settings
 from voxcli.run.shown import one_line
 
@@ -132,6 +133,30 @@ Device = Annotated[str, typer.Option("--device", callback=check_device, help="au
 Dtype = Annotated[str, typer.Option("--dtype", callback=check_dtype, help="auto, float32, bfloat16 or float16.")]
 MaxBatch = Annotated[
     int | None, typer.Option("--max-batch", min=1, help="Most requests at once.  [default: by device]")
+]
+Workers = Annotated[
+    str | None,
+    typer.Option(
+        "--workers",
+        metavar="N|auto",
+        help="Speak with so many engines at once, each with a GPU or a share of the cores of its own (extra ray).",
+    ),
+]
+RayAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--ray-address",
+        metavar="ADDRESS|auto",
+        help="Use the machines of this Ray cluster, which the machine here is part of (extra ray).",
+    ),
+]
+MaxRetries = Annotated[
+    int | None,
+    typer.Option(
+        "--max-retries",
+        min=0,
+        help=f"How often a line is run again whose worker died.  [default: {MAX_RETRIES}]",
+    ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from voxcli.errors import ModelError, ModelNotFound
+from voxcli.errors import CheckpointError, ModelError, ModelNotFound
+from voxcli.run.fingerprint import model_identity
 
 FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
@@ -26,6 +27,7 @@ WANTED_FILES = [  # data only: code in a hub repository is never fetched
     "audiovae.safetensors",
     "audiovae.pth",
 ]
+DEMO = "demo voice"
 DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches the full model {FULL_MODEL} (about 5 GB)"
 
 
@@ -36,6 +38,13 @@ class Choice:
     folder: Path
     name: str
     reason: str
+
+    @property
+    def anywhere(self) -> str:
+        """How another machine finds the same: a hub id, a folder's whole path, or "" for the demo voice."""
+        if self.name == DEMO:
+            return ""
+        return str(self.folder.resolve()) if Path(self.name).expanduser().is_dir() else self.name
 
 
 def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
@@ -54,7 +63,36 @@ def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
             f"`voxcpm2 download` fetches {FULL_MODEL}, or name a checkpoint folder with --model"
         )
     say(DEMO_NOTICE)
-    return Choice(folder, "demo voice", "no other model is here")
+    return Choice(folder, DEMO, "no other model is here")
+
+
+def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
+    """The checkpoint that another machine of the same run chose, as it is known `anywhere`. Nothing is fetched.
+
+    identity: its digest there, the adapter included. Raises ModelNotFound, or CheckpointError when this machine has
+    another one under that name.
+    """
+    if not anywhere:
+        folder, name = demo_folder(), DEMO
+        if folder is None:
+            raise ModelNotFound("this installation lacks the demo voice, with which the run speaks")
+    elif os.path.isabs(anywhere):
+        folder, name = Path(anywhere), anywhere
+        if not folder.is_dir():
+            raise ModelNotFound(f"there is no model folder {anywhere} here; every machine needs it at the same place")
+    else:
+        folder, name = cached_folder(anywhere), anywhere
+        if folder is None or defect(folder):
+            raise ModelNotFound(
+                f"{anywhere} is not in the cache here; `voxcpm2 download {anywhere} --ray-address ADDRESS` brings it "
+                "to every machine"
+            )
+    require(folder)
+    if lora is not None and not lora.is_dir():
+        raise ModelNotFound(f"there is no adapter {lora} here; every machine needs it at the same place")
+    if model_identity(filter(None, (folder, lora))) != identity:
+        raise CheckpointError(f"{name} is not the same model here as where the run was started")
+    return Choice(folder, name, "the run's")
 
 
 def demo_folder() -> Path | None:
@@ -114,6 +152,15 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
         raise ModelNotFound(f"can't fetch {hub_id}: {reason}") from error
     except RuntimeError as error:
         raise ModelNotFound(f"can't fetch {hub_id}: {error} Name a folder for it in HF_HOME") from error
+
+
+def fetch(hub_id: str, say: Callable[[str], None]) -> Path:
+    """The folder of a whole checkpoint from the hub, fetched only where it is not here. Raises ModelError."""
+    folder = cached_folder(hub_id)
+    if folder is None or defect(folder):
+        folder = download(hub_id, say)
+    require(folder)
+    return folder
 
 
 def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:

@@ -54,10 +54,18 @@ class Display:
 
     def started(self, loaded: Loaded) -> None:
         """The model is there: speed counts from now, and the engine tells what is under way."""
-        self.summary.start(loaded.name)
-        self._patch_s = loaded.engine.model.patch_s
-        loaded.engine.on_patch = self._running
+        loaded.engine.on_patch = self.running
+        self.speaking(loaded.name, loaded.engine.model.patch_s)
+
+    def speaking(self, model: str, patch_s: float) -> None:
+        """The same for engines elsewhere. patch_s: seconds of audio in a patch."""
+        self.summary.start(model)
+        self._patch_s = patch_s
         self._show()
+
+    @property
+    def watched(self) -> bool:
+        return not self._progress.disable
 
     def landed(self, outcome: Outcome) -> None:
         self.summary.add(outcome.result, before=outcome.before)
@@ -69,7 +77,7 @@ class Display:
         self._patches.pop(outcome.job.id, None)
         self._show()
 
-    def _running(self, patches: dict[str, int]) -> None:
+    def running(self, patches: dict[str, int]) -> None:
         """Heard after each step: patches so far of the requests that run. Those done may still wait for their sound."""
         if self._progress.disable:
             return

@@ -197,11 +197,13 @@ class ResultLog:
             with suppress(OutputError):  # all is noted: a disk that is full now leaves just more lines than needed
                 _compact(self.path)
 
-    def append(self, result: Result) -> None:
+    def append(self, *results: Result) -> None:
+        """Results that landed together share one sync."""
         assert self._file is not None, "a result log is written inside its `with` block"
         try:
-            faults.point("note")
-            self._file.write(json.dumps(asdict(result), ensure_ascii=False).encode() + b"\n")
+            for result in results:
+                faults.point("note")
+                self._file.write(json.dumps(asdict(result), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:

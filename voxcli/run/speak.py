@@ -6,12 +6,13 @@ What was refused while planning is told and noted first; a model is loaded only 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from voxcli.audio.write import check_output
+from voxcli.run.crew import Crew
 from voxcli.run.fingerprint import model_identity
 from voxcli.run.job import Job
 from voxcli.run.load import ModelOptions, load_engine
@@ -118,14 +119,17 @@ def speak_all(
     redo: Redo = "changed",
     products: Products | None = None,
     stages: Stages | None = None,
+    crew: Crew | None = None,
 ) -> Summary:
     """Run a plan into the folder `out`, with results.jsonl. A job that fails is told and counted, the rest run.
 
     redo:     which lines of an earlier run are spoken again.
     products: what is made of all files in the end.
     stages:   takes the time of each stage.
+    crew:     workers that speak, instead of one engine in this process.
     """
     began, stages = time.time(), stages or Stages()
+    deaths = [began]
     prepare_folder(out)
     if products is not None:
         products.prepare(USUAL_RATE)
@@ -133,18 +137,20 @@ def speak_all(
         display = stack.enter_context(Display(Summary(), plan))
         stack.enter_context(FolderLock(out, display.say))
         log = stack.enter_context(ResultLog(out))
-        for outcome in _outcomes(plan, out, options, display, log, redo, stages):
+        for outcome in _outcomes(plan, out, options, display, log, redo, stages, crew, deaths.append):
             if outcome.error is not None:
                 display.say(f"{outcome.job}: {outcome.error}")
             display.landed(outcome)
             if products is not None:
                 products.add(outcome)
-        remember(options, display.summary.audio_s, display.summary.wall_s)
+        if crew is None:
+            remember(options, display.summary.audio_s, display.summary.wall_s)
         if products is not None:
             with stages("joined file, subtitles, report"):
                 products.make(display.say)
             sweep(products.folders, began)
-        sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, began)
+        # what a worker left that died in this run is older than its death
+        sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, deaths[-1])
     return display.summary
 
 
@@ -156,6 +162,8 @@ def _outcomes(
     log: ResultLog | None,
     redo: Redo = "all",
     stages: Stages | None = None,
+    crew: Crew | None = None,
+    died: Callable[[float], None] = lambda when: None,
 ) -> Iterator[Outcome]:
     """One for every job of the plan; those kept from an earlier run come before those spoken now."""
     stages = stages or Stages()
@@ -174,13 +182,21 @@ def _outcomes(
     utterances = plan.utterances
     if log is not None:
         with stages("earlier results"):
-            agenda = make_agenda(plan, earlier, out, model_identity(filter(None, (choice.folder, options.lora))), redo)
+            identity = model_identity(filter(None, (choice.folder, options.lora)))
+            agenda = make_agenda(plan, earlier, out, identity, redo)
         if earlier:
             display.say(str(agenda))
         display.summary.left = agenda.left
         yield from agenda.kept
         utterances = agenda.todo
     if not utterances:
+        return
+    if crew is not None:
+        from voxcli.run.cluster import speak_on  # brings Ray: only when that is asked for
+
+        yield from speak_on(
+            crew, utterances, out, options, choice, identity, display, log=log, stages=stages, died=died
+        )
         return
     with stages("loading the model"):
         from voxcli.run.session import Session  # brings torch: only when there is something to speak

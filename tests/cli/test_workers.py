@@ -1,0 +1,260 @@
+"""Batches on Ray: real workers in processes of their own, which are killed, as the driver is. Skipped without Ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli import faults
+from voxcli.cli.main import run
+from voxcli.run import crew
+
+pytest.importorskip("ray", reason="needs the extra `ray`")
+pytestmark = pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks for processes in /proc")
+
+LINES = "lines.jsonl"
+COUNT = 40
+TIMES = {"wall_s": 0, "rtf": 0, "finished": 0}
+WORDS = "the river ran under an old stone bridge and nobody could remember when it had been built"
+
+
+def write_lines(folder: Path, count: int = COUNT) -> None:
+    for name, pitch in (("low", 20.0), ("high", 9.0)):
+        tone = 0.3 * np.sin(np.arange(16_000 * 2) / pitch).astype(np.float32)
+        soundfile.write(folder / f"{name}.wav", tone, 16_000)
+    rows: list[dict[str, Any]] = []
+    for n in range(count):
+        row: dict[str, Any] = {"id": f"line-{n}", "text": f"{' '.join(WORDS.split()[: 2 + n % 9])} {n}.", "seed": n}
+        row |= [{}, {"ref": "low.wav"}, {}, {"prompt_audio": "high.wav", "prompt_text": "So it says."}][n % 4]
+        rows.append(row | {"steps": 4, "max_seconds": 2.0})
+    (folder / LINES).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
+    """Files and results, by id, of the engine in this process."""
+    folder = tmp_path_factory.mktemp("plain")
+    write_lines(folder)
+    arguments = ["batch", str(folder / LINES), "-o", str(folder / "out"), "--allow-truncated"]
+    assert run([*arguments, "--model", str(tiny_checkpoint)]) == 0
+    return files(folder / "out"), results(folder / "out")
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(repository))
+    write_lines(tmp_path)
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in out.rglob("*.wav")}
+
+
+def results(out: Path) -> dict[str, Any]:
+    """By id; what is not a whole line is left out, as in a file that is being written."""
+    found: dict[str, Any] = {}
+    path = out / "results.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []:
+        if line.endswith("\n"):
+            result = json.loads(line)
+            assert result["id"] not in found, "each line is noted once"
+            found[result["id"]] = result | TIMES
+    return found
+
+
+def start(model: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "voxcli", "batch", LINES, "-o", "out", "--allow-truncated", *options]
+    values = os.environ | {"VOXCPM2_MODEL": str(model)} | environment
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=values)
+
+
+def finish(process: subprocess.Popen[str], code: int = 0) -> str:
+    told = process.communicate(timeout=300)[1]
+    assert process.returncode == code, told
+    assert "Traceback" not in told and "raylet" not in told
+    return told
+
+
+def wait_for(count: int, process: subprocess.Popen[str]) -> None:
+    while process.poll() is None and len(results(Path("out"))) < count:
+        time.sleep(0.002)
+
+
+def workers_of(driver: int) -> list[int]:
+    """Processes of Ray workers below this one, wherever they are."""
+    parents, found = {}, []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                if (entry / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                    found.append(int(entry.name))
+            except (OSError, ValueError):
+                continue
+    return [worker for worker in found if driver in ancestors(worker, parents)]
+
+
+def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
+    while process := parents.get(process, 0):
+        yield process
+
+
+def check(plain: tuple[dict[str, bytes], dict[str, Any]], *besides: str) -> None:
+    out = Path("out")
+    assert files(out) == plain[0]
+    told = results(out)
+    assert {name: told[name] for name in plain[1]} == plain[1]
+    assert told.keys() - plain[1].keys() == set(besides)
+    there = {path.name for path in out.rglob("*") if path.is_file()}
+    assert there == {"results.jsonl", *(f"{name}.wav" for name in plain[0])}, "nothing is left over"
+
+
+def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
+    plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path
+) -> None:
+    with start(tiny_checkpoint, "--workers", "2", "--max-batch", "4") as process:
+        wait_for(4, process)
+        os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+        told = finish(process)
+    check(plain)
+    said = told.splitlines()
+    assert said[0] == "voxcpm2: 2 workers with 1 thread each"
+    (died,) = [line for line in said if " died: " in line]
+    assert died.startswith("voxcpm2: worker ") and "its process ended; its " in died
+    assert any(line.startswith(f"{COUNT} of {COUNT} lines done, 0 failed") for line in said)
+    assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in told
+
+
+class Cluster(NamedTuple):
+    """process: that started it.  cache: of models, on each of its machines."""
+
+    address: str
+    process: int
+    cache: Path
+
+
+CLUSTER = """
+import logging, sys, warnings
+warnings.simplefilter("ignore")
+import ray
+ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL,
+         object_store_memory=100 << 20)
+print(ray.get_runtime_context().gcs_address, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Cluster]:
+    """Address and process of a cluster on which a line with poison in it kills, and no worker sees the folder."""
+    environment = os.environ | {
+        "PYTHONPATH": str(repository),
+        "RAY_USAGE_STATS_ENABLED": "0",
+        faults.VARIABLE: "line:sigkill:@poison,probe:enoent",
+        "HF_HUB_CACHE": str(tmp_path_factory.mktemp("hub")),
+        "HF_HUB_OFFLINE": "1",
+    }
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, **pipes) as process:
+        address = process.stdout.readline().strip()  # type: ignore[union-attr]
+        yield Cluster(address, process.pid, Path(environment["HF_HUB_CACHE"]))
+        process.communicate("")
+
+
+def test_a_poisonous_line_is_named_and_the_others_come_as_bytes(
+    plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path, cluster: Cluster
+) -> None:
+    with open(LINES, "a", encoding="utf-8") as file:
+        file.write('\n{"id": "bad", "text": "This line is poison."}')
+    # an engine of three rows has no quarter of one: after one death all run alone
+    options = ("--ray-address", cluster.address, "--workers", "2", "--max-retries", "1", "--max-batch", "3")
+    with start(tiny_checkpoint, *options) as process:
+        told = finish(process, code=1)
+    check(plain, "bad")
+    assert f"voxcpm2: line {COUNT + 1} (bad): its worker died 2 times while it was spoken\n" in told
+    assert results(Path("out"))["bad"]["status"] == "failed"
+    assert told.count(" died: its process ended") == 2
+
+
+def test_a_driver_that_is_killed_or_terminated_goes_on_with_the_same_command(
+    plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path, cluster: Cluster
+) -> None:
+    options = ("--ray-address", cluster.address, "--max-batch", "2")
+    before = 0
+    for end, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143)):
+        with start(tiny_checkpoint, *options) as process:
+            wait_for(before + 5, process)
+            process.send_signal(end)
+            told = process.communicate(timeout=60)[1]
+        assert process.returncode == code, told
+        assert end == signal.SIGKILL or told.splitlines()[-1] == "voxcpm2: terminated"
+        done = results(Path("out"))
+        assert before + 5 <= len(done) < COUNT
+        assert all(plain[0][name] == Path("out", f"{name}.wav").read_bytes() for name in done)
+        before = len(done)
+    os.utime(next(iter(Path("out").glob(".voxcpm2-probe-*.part"))), (0, 0))  # as old as it would be by then
+    with start(tiny_checkpoint, *options, "--workers", "auto") as process:
+        told = finish(process)
+    assert f"{before} lines done before and unchanged, {COUNT - before} to speak" in told
+    assert "voxcpm2: 2 workers with 1 thread each\n" in told, "OMP_NUM_THREADS says one thread, and there are two cores"
+    check(plain)
+    deadline = time.monotonic() + 30
+    while (left := workers_of(cluster.process)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not left, "the workers of a driver that is gone are gone"
+
+
+def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path, cluster: Cluster) -> None:
+    kept = cluster.cache / "models--own--tiny"
+    (kept / "refs").mkdir(parents=True)
+    (kept / "refs" / "main").write_text("0" * 40)
+    shutil.copytree(tiny_checkpoint, kept / "snapshots" / ("0" * 40))
+    command = [sys.executable, "-m", "voxcli", "download", "--ray-address", cluster.address]
+    done = subprocess.run([*command, "own/tiny"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    machine, folder = done.stdout.strip().split(": ")
+    assert folder == str(kept / "snapshots" / ("0" * 40))
+    assert done.stderr == "voxcpm2: fetching own/tiny on 1 machine; where it is already that is quick\n"
+
+    done = subprocess.run([*command, "some/model"], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 3, done.stderr
+    _, why, told = done.stderr.splitlines()
+    assert why == f"voxcpm2: {machine}: some/model is not in the local cache, and HF_HUB_OFFLINE forbids fetching it"
+    assert told == "voxcpm2: 1 of 1 machines have no some/model"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--workers", "0"], "voxcpm2: --workers is a number from 1 on, or auto, not '0'\n"),
+        (["--workers", "many"], "voxcpm2: --workers is a number from 1 on, or auto, not 'many'\n"),
+        (["--ray-address", "ray://a:1"], "voxcpm2: --ray-address is HOST:PORT or auto, given on a machine of the"),
+        (["--max-retries", "5"], "voxcpm2: --max-retries is for lines whose worker died: it needs --workers or"),
+    ],
+)
+def test_what_is_no_crew_is_refused(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["batch", LINES, "-o", "out", *options]) == 2
+    assert capsys.readouterr().err.startswith(told)
+
+
+def test_without_ray_one_line_says_how_to_get_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crew, "find_spec", lambda name: None)
+    for command in (["batch", LINES, "-o", "out", "--workers", "2"], ["download", "--ray-address", "auto"]):
+        assert run(command) == 2
+        assert capsys.readouterr().err == "voxcpm2: several workers need one more package: pip install 'voxcpm2[ray]'\n"
+    assert not Path("out").exists()

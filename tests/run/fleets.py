@@ -1,0 +1,100 @@
+"""Workers as threads of the tests' own process: the real worker and the real driver, without Ray between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from voxcli.run.conductor import Lost
+from voxcli.run.fingerprint import model_identity
+from voxcli.run.load import ModelOptions
+from voxcli.run.worker import Encoded, Orders, Worker
+
+NONCE = "a nonce"
+
+
+def orders(checkpoint: Path, out: Path, **values: Any) -> Orders:
+    (out / ".voxcpm2-probe.part").write_text(NONCE)
+    options = ModelOptions(device="cpu", max_batch=4)
+    return replace(
+        Orders(
+            model=str(checkpoint),
+            identity=model_identity([checkpoint]),
+            options=options,
+            folder=str(out),
+            probe=".voxcpm2-probe.part",
+            nonce=NONCE,
+            threads=1,
+        ),
+        **values,
+    )
+
+
+class ThreadHandle:
+    def __init__(self, orders: Orders):
+        self.worker = Worker(orders)
+        self.alive, self._gone = True, False
+        self.asked: list[str] = []
+        self._pool = ThreadPoolExecutor(8)
+        self._open: set[Future[Any]] = set()
+
+    def ask(self, method: str, *values: object) -> Future[Any]:
+        self.asked.append(method)
+        answer: Future[Any] = Future()
+        if not self.alive:
+            answer.set_exception(Lost("it was killed"))
+            return answer
+        self._open.add(answer)
+
+        def call() -> None:
+            try:
+                value = getattr(self.worker, method)(*values)
+            except BaseException as error:
+                self._answer(answer, answer.set_exception, error)
+            else:
+                self._answer(answer, answer.set_result, value)
+
+        self._pool.submit(call)
+        return answer
+
+    def _answer(self, answer: Future[Any], give: Callable[[Any], None], value: object) -> None:
+        if answer in self._open:
+            self._open.discard(answer)
+            give(value)
+
+    def die(self) -> None:
+        """All that was asked is lost, as with a process that is gone."""
+        self.alive = False
+        for answer in list(self._open):
+            self._answer(answer, answer.set_exception, Lost("it was killed"))
+        self.kill()
+
+    def kill(self) -> None:
+        self.alive = False
+        if not self._gone:
+            self._gone = True
+            if hasattr(self.worker, "_thread"):
+                self._pool.submit(self.worker.stop)
+            self._pool.shutdown(wait=False)
+
+
+class ThreadFleet:
+    """made: all workers so far.  shared: values put where all find them."""
+
+    def __init__(self, size: int, *orders: Orders):
+        """orders: of the first, second, ... worker; the last ones of all that follow."""
+        self.size = size
+        self.made: list[ThreadHandle] = []
+        self.shared: list[Encoded] = []
+        self._orders = orders
+
+    def start(self) -> ThreadHandle:
+        self.made.append(ThreadHandle(self._orders[min(len(self.made), len(self._orders) - 1)]))
+        return self.made[-1]
+
+    def share(self, value: Encoded) -> object:
+        self.shared.append(value)
+        return value

@@ -1,0 +1,371 @@
+"""A run with many workers, from the side that drives it: lines out, results in, dead workers made anew.
+
+It waits for one thing at a time: whatever a worker or a reader of voices has finished comes as an event. What becomes
+of lines is decided in `dispatch`, where workers live is known to a `Fleet`; results are noted here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, Protocol
+
+from voxcli.audio.write import write_atomic
+from voxcli.errors import SynthesisError, VoxError, in_one_line
+from voxcli.run.dispatch import Dispatch, Line
+from voxcli.run.feed import Landed
+from voxcli.run.outputs import make_folder
+from voxcli.run.pace import now
+from voxcli.run.plan import Utterance
+from voxcli.run.results import Outcome, ResultLog, failure
+from voxcli.run.sharedvoices import SharedVoices, Unencoded
+from voxcli.run.stages import MODEL, Stages
+from voxcli.run.worker import Encoded, Hello, Order, Report
+
+FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
+LATE_S = 30.0  # after that no share of the lines is kept for a worker that has not loaded
+ENCODES = 2  # voices that one worker encodes at once
+WRITERS = 8  # files of one report that are written at once, where workers can't
+PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run ends before its time
+
+
+class Lost(Exception):
+    """A worker is dead or out of reach; says why."""
+
+
+class Handle(Protocol):
+    """One worker, from outside."""
+
+    def ask(self, method: str, *values: object) -> Future[Any]:
+        """Calls a method of `voxcli.run.worker.Worker`. The future raises what that raises, or Lost."""
+
+    def kill(self) -> None: ...
+
+
+class Fleet(Protocol):
+    """Where workers live. size: how many."""
+
+    size: int
+
+    def start(self) -> Handle: ...
+    def share(self, value: Encoded) -> object:
+        """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
+
+
+@dataclass(eq=False)
+class Member:
+    """A worker of the crew.
+
+    since:    when it was started, by the monotonic clock.  hello: once it has loaded.
+    encoding: voices it has been asked to encode.  polling: its next results have been asked for.
+    late:     its share of the lines is not kept any longer.
+    """
+
+    name: str
+    handle: Handle
+    since: float
+    hello: Hello | None = None
+    encoding: int = 0
+    polling: bool = False
+    late: bool = False
+    stopped: bool = False
+
+    def __str__(self) -> str:
+        where = f" (process {self.hello.process} on {self.hello.host})" if self.hello is not None else ""
+        return f"worker {self.name}{where}"
+
+
+class Conductor:
+    """Runs utterances, longest first, on a fleet.
+
+    out:      the folder of the output; all files lie in it.
+    rate:     of the model's voice encoder in Hz, and `encoder` gives its identity.
+    started:  is called when the first worker has loaded;  running: with patches so far of requests under way.
+    poll_s:   how long a worker waits for a result before it answers that there is none.
+    """
+
+    def __init__(
+        self,
+        fleet: Fleet,
+        utterances: Iterable[Utterance],
+        out: Path,
+        *,
+        max_retries: int,
+        log: ResultLog | None,
+        say: Callable[[str], None],
+        rate: int,
+        encoder: Callable[[], str],
+        started: Callable[[Hello], None] = lambda hello: None,
+        running: Callable[[dict[str, int]], None] = lambda patches: None,
+        poll_s: float = 10.0,
+        stages: Stages | None = None,
+    ):
+        self.fleet, self.out, self.log, self.say = fleet, out, log, say
+        self.dispatch = Dispatch(max_retries)
+        self.stages = stages or Stages()
+        self.last_death: float | None = None  # Unix time
+        self._started, self._running, self._poll_s = started, running, poll_s
+        self._utterances = [_seeded(utterance) for utterance in utterances]
+        self._left = len(self._utterances)
+        self._members: dict[str, Member] = {}
+        self._fruitless = 0
+        self._ending = False
+        self._looked = time.monotonic()  # for those that are late
+        self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
+        self._outcomes: list[Outcome] = []
+        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="writer")
+        self._voices = SharedVoices(
+            self._utterances,
+            rate=rate,
+            identity=encoder,
+            share=fleet.share,
+            when=self._when,
+            ready=self.dispatch.add,
+            fail=self._failed,
+            say=say,
+        )
+
+    def run(self) -> Iterator[Outcome]:
+        """Outcomes as they land. Raises VoxError when a worker can't load, or when they die and nothing is spoken."""
+        with self._writers, self._voices:
+            try:
+                for number in range(self.fleet.size):
+                    self._start(f"{number + 1}")
+                self.dispatch.add(each for each in self._utterances if not each.job.voices)
+                while self._left:
+                    self._give_work()
+                    with self.stages(MODEL):
+                        self._hear(1.0)
+                    while self._outcomes:
+                        yield self._outcomes.pop(0)
+            finally:
+                self._end()
+
+    # -- events -------------------------------------------------------------------------------------------------
+    def _when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
+        """Have `then` called with the future when that is done, by the thread that runs."""
+        future.add_done_callback(lambda done: self._events.put((then, done)))
+
+    def _hear(self, wait_s: float) -> None:
+        """The next event, and all that are there with it."""
+        with suppress(Empty):
+            then, future = self._events.get(timeout=wait_s)
+            then(future)
+            for _ in range(self._events.qsize()):
+                then, future = self._events.get()
+                then(future)
+
+    def _give_work(self) -> None:
+        self._voices.begin(idle=not self.dispatch.unfinished)
+        for member in self._members.values() if self._voices.unencoded else ():
+            while member.hello is not None and member.encoding < ENCODES and (todo := self._voices.to_encode()):
+                member.encoding += 1
+                asked = member.handle.ask("encode", todo.voice, todo.source.use)
+                self._when(asked, partial(self._encoded, member, todo))
+        for name, lines in self.dispatch.hand_out().items():
+            self._hand(self._members[name], lines)
+        while (asked_back := self.dispatch.steal()) is not None:
+            name, count = asked_back
+            member = self._members[name]
+            self._when(member.handle.ask("give_back", count), partial(self._given_back, member))
+        if time.monotonic() - self._looked > 1.0:
+            self._look_for_late_ones()
+
+    def _look_for_late_ones(self) -> None:
+        self._looked = time.monotonic()
+        unloaded = [member for member in self._members.values() if member.hello is None]
+        late = [member for member in unloaded if not member.late and self._looked - member.since > LATE_S]
+        for member in late:
+            member.late = True
+            self.dispatch.lost(member.name)
+        if late:
+            loaded = self.fleet.size - len(unloaded)
+            self.say(f"{loaded} of {self.fleet.size} workers have loaded; the others load, or wait for the cluster")
+
+    def _hand(self, member: Member, lines: Sequence[Line]) -> None:
+        places: dict[object, int] = {}
+        voices: list[object] = []
+        orders = []
+        for line in lines:
+            mine = []
+            for source, shared in self._voices.of(line.utterance):
+                if source not in places:
+                    places[source] = len(voices)
+                    voices.append(shared)
+                mine.append(places[source])
+            job = line.utterance.job
+            there = replace(line.utterance, job=replace(job, out=job.out.relative_to(self.out)))
+            orders.append(Order(there, tuple(mine)))
+        self._when(member.handle.ask("put", orders, *voices), partial(self._handed, member))
+
+    # -- workers ------------------------------------------------------------------------------------------------
+    def _start(self, name: str) -> None:
+        member = self._members[name] = Member(name, self.fleet.start(), time.monotonic())
+        self.dispatch.expect(name)
+        self._when(member.handle.ask("load"), partial(self._loaded, member))
+
+    def _here(self, member: Member) -> bool:
+        """Whether an event is of a worker that is still one of the crew."""
+        return self._members.get(member.name) is member
+
+    def _loaded(self, member: Member, future: Future[Hello]) -> None:
+        if not self._here(member):
+            return
+        error = future.exception()
+        if isinstance(error, VoxError):
+            raise error
+        if isinstance(error, Lost):
+            self._died(member, error)
+            return
+        if error is not None:
+            raise SynthesisError(f"a worker could not start: {in_one_line(error)}") from error  # type: ignore[arg-type]
+        member.hello = hello = future.result()
+        if all(other is member or other.hello is None for other in self._members.values()):
+            self._started(hello)
+        if member.late:  # until now no share was kept for it
+            self.dispatch.expect(member.name)
+        self.dispatch.join(member.name, hello.rows)
+        self._ask(member)
+
+    def _ask(self, member: Member) -> None:
+        member.polling = True
+        self._when(member.handle.ask("take", self._poll_s), partial(self._reported, member))
+
+    def _reported(self, member: Member, future: Future[Report]) -> None:
+        member.polling = False
+        if not self._here(member):
+            return
+        if (error := future.exception()) is not None:
+            self._died(member, error)
+            return
+        report = future.result()
+        self._landed(member, report)
+        if self._ending:
+            return
+        if report.ended is not None:
+            self._died(member, Lost(report.ended))
+            return
+        if report.rows != self.dispatch.stations[member.name].rows:
+            self.dispatch.join(member.name, report.rows)
+        if report.patches:
+            self._running(report.patches)
+        self._ask(member)
+
+    def _handed(self, member: Member, future: Future[None]) -> None:
+        if (error := future.exception()) is not None and self._here(member):
+            self._died(member, error)
+
+    def _given_back(self, member: Member, future: Future[list[str]]) -> None:
+        if not self._here(member):
+            return
+        if (error := future.exception()) is not None:
+            self._died(member, error)
+        else:
+            self.dispatch.given_back(member.name, future.result())
+
+    def _encoded(self, member: Member, todo: Unencoded, future: Future[Encoded]) -> None:
+        member.encoding -= 1
+        error = future.exception()
+        if isinstance(error, Lost):
+            self._voices.again(todo, self.dispatch.max_retries)
+            if self._here(member):
+                self._died(member, error)
+        else:
+            self._voices.encoded(todo.source, future)
+
+    def _died(self, member: Member, error: BaseException) -> None:
+        """Its unfinished lines run elsewhere, and another worker takes its place."""
+        self.last_death = time.time()
+        member.stopped = True
+        if self._ending:
+            return
+        member.handle.kill()  # whatever is left of it
+        station = self.dispatch.stations.get(member.name)  # none of one that is late
+        unfinished = len(station.lines) if station is not None else 0
+        failed = self.dispatch.lost(member.name) if station is not None else []
+        reason = str(error) if isinstance(error, Lost) else in_one_line(error)  # type: ignore[arg-type]
+        again = f"; its {unfinished - len(failed)} unfinished lines run again" if unfinished > len(failed) else ""
+        self.say(f"{member} died: {reason}{again}")
+        for line in failed:
+            self._failed(line.utterance, SynthesisError(f"its worker died {line.deaths} times while it was spoken"))
+        self._fruitless += 1
+        if self._fruitless >= max(FRUITLESS, 4 * self.fleet.size):
+            raise SynthesisError(
+                f"workers died {self._fruitless} times in a row and no line was spoken, the last one: {reason}; "
+                "the same command goes on with what is left"
+            )
+        self._start(member.name)
+
+    # -- results ------------------------------------------------------------------------------------------------
+    def _landed(self, member: Member, report: Report) -> None:
+        """Note what came, once for each line: what another worker has by now is not this one's to end."""
+        for remark in report.remarks:
+            self.say(f"{member}: {remark}")
+        mine = [
+            (line.utterance, landed)
+            for landed in report.landed
+            if (line := self.dispatch.finish(member.name, landed.result.id)) is not None
+        ]
+        if mine:
+            sent = any(landed.content is not None for _, landed in mine)
+            self._note(list(self._writers.map(self._placed, mine) if sent else map(self._placed, mine)))
+
+    def _placed(self, pair: tuple[Utterance, Landed]) -> tuple[Utterance, Outcome]:
+        """Puts its file where it belongs. May run in a thread."""
+        utterance, landed = pair
+        job, result = utterance.job, landed.result
+        if landed.content is not None:
+            try:
+                make_folder(job.out.parent)
+                write_atomic(job.out, landed.content)
+            except VoxError as error:
+                return utterance, failure(job, error, self.out)
+            result = replace(result, finished=now())
+        return utterance, Outcome(job, result, None if result.ok else SynthesisError(str(result.error)))
+
+    def _failed(self, utterance: Utterance, error: Exception) -> None:
+        told = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
+        self._note([(utterance, failure(utterance.job, told, self.out))])
+
+    def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
+        if self.log is not None:
+            with self.stages("results"):
+                self.log.append(*(outcome.result for _, outcome in pairs))
+        for utterance, outcome in pairs:
+            self._left -= 1
+            self._voices.ended(utterance)
+            self._outcomes.append(outcome)
+            if outcome.result.ok:
+                self._fruitless = 0
+
+    def _end(self) -> None:
+        """All workers go. What they have finished by then is noted, what they are at is dropped."""
+        self._ending = True
+        waited = time.monotonic()
+        loaded = [member for member in self._members.values() if member.hello is not None]
+        for member in loaded:
+            self._when(member.handle.ask("stop"), partial(self._stopped, member))
+        with suppress(VoxError):  # a disk that is full, and was told: nothing more can be noted
+            while time.monotonic() - waited < PATIENCE_S and not all(m.stopped and not m.polling for m in loaded):
+                self._hear(0.1)
+        for member in self._members.values():
+            member.handle.kill()
+
+    def _stopped(self, member: Member, future: Future[Report]) -> None:
+        member.stopped = True
+        if future.exception() is None:
+            self._landed(member, future.result())
+
+
+def _seeded(utterance: Utterance) -> Utterance:
+    """With a seed, drawn here where it needs one: a line that is run again speaks the same."""
+    if utterance.job.settings.seed is not None or utterance.seed is not None:
+        return utterance
+    return replace(utterance, seed=secrets.randbits(31))

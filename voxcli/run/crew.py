@@ -1,0 +1,50 @@
+"""How many engines speak a batch, and where. Neither torch nor Ray is loaded here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+from voxcli.errors import InputError
+
+MAX_RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Workers, each with one engine.
+
+    count:       how many; None: as many as the machines suit.
+    address:     of a running Ray cluster, or "auto" for the one this machine is part of; None: this machine alone.
+    max_retries: how often a line is run again whose worker died meanwhile.
+    """
+
+    count: int | None = None
+    address: str | None = None
+    max_retries: int = MAX_RETRIES
+
+
+def make_crew(workers: str | None, address: str | None, max_retries: int | None) -> Crew | None:
+    """From the options of a command; None when one engine in this process is wanted.
+
+    Raises InputError for what is no number of workers, and when Ray is not installed.
+    """
+    if workers is None and address is None:
+        if max_retries is not None:
+            raise InputError("--max-retries is for lines whose worker died: it needs --workers or --ray-address")
+        return None
+    count = None
+    if workers is not None and workers != "auto":
+        if not workers.isdecimal() or not 0 < int(workers) < 100_000:
+            raise InputError(f"--workers is a number from 1 on, or auto, not {workers!r}")
+        count = int(workers)
+    check_address(address)
+    return Crew(count, address, MAX_RETRIES if max_retries is None else max_retries)
+
+
+def check_address(address: str | None) -> None:
+    """Raises InputError when there is no Ray here, or for an address that only a Ray client could use."""
+    if find_spec("ray") is None:
+        raise InputError("several workers need one more package: pip install 'voxcpm2[ray]'")
+    if address is not None and ("://" in address or not address.strip()):
+        raise InputError(f"--ray-address is HOST:PORT or auto, given on a machine of the cluster, not {address!r}")

@@ -1,0 +1,200 @@
+"""Which worker speaks which line, who takes a line back, and what becomes of the lines of a worker that died.
+
+Logic alone: no Ray, no clock, no engine. Lines are handed out longest first, to each worker as many as its engine has
+rows and half as many again, but never more than its share of what is left. A line whose worker died is a suspect and
+runs in ever smaller company, so that an innocent is not blamed: after one death with at most a quarter of the batch
+beside it, after two alone. Suspects come after all others: what they may break then is little.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from voxcli.run.plan import Utterance
+
+SPARE = 2  # a worker is given its rows and one of so many of them beyond: what it begins before it is heard again
+QUARTER = 4
+ALONE = 2  # deaths after which a line runs alone
+
+
+@dataclass(eq=False)
+class Line:
+    """place: in the plan, longest first.  deaths: of workers that had it."""
+
+    utterance: Utterance
+    place: int
+    deaths: int = 0
+
+    @property
+    def id(self) -> str:
+        return self.utterance.job.id
+
+    @property
+    def stage(self) -> int:
+        """0 for no suspect, 1 for one in small company, 2 for one that runs alone."""
+        return min(self.deaths, ALONE)
+
+
+@dataclass(eq=False)
+class Station:
+    """A worker as the dispatcher sees it.
+
+    rows:   of its engine; 0 until it has loaded.
+    lines:  handed out and not ended, in that order.
+    asked:  some have been asked back, and the answer is not here yet.
+    barren: it has begun all it has.
+    """
+
+    rows: int = 0
+    lines: dict[str, Line] = field(default_factory=dict)
+    asked: bool = False
+    barren: bool = False
+
+    @property
+    def capacity(self) -> int:
+        return self.rows + max(1, self.rows // SPARE)
+
+    def beside(self, line: Line) -> int:
+        """Most lines that may run beside this one here."""
+        return (self.capacity - 1, self.rows // QUARTER, 0)[line.stage]
+
+    @property
+    def most(self) -> int:
+        """Lines that it may have, for those it has."""
+        if not any(line.deaths for line in self.lines.values()):
+            return self.capacity
+        return 1 + min(map(self.beside, self.lines.values()))
+
+    def welcomes(self, line: Line) -> bool:
+        return len(self.lines) < self.most and len(self.lines) <= self.beside(line)
+
+
+class Dispatch:
+    """max_retries: how often a line is run again whose worker died."""
+
+    def __init__(self, max_retries: int):
+        self.max_retries = max_retries
+        self.stations: dict[str, Station] = {}
+        self.unfinished = 0
+        self._queues: tuple[list[tuple[int, Line]], ...] = ([], [], [])  # heaps by stage, then by place
+        self._places = 0
+        self._hungry: set[str] = set()
+
+    # -- lines in -----------------------------------------------------------------------------------------------
+    def add(self, utterances: Iterable[Utterance]) -> None:
+        """In the order of the plan, or later: those whose voice was waited for."""
+        for utterance in utterances:
+            self._push(Line(utterance, self._places))
+            self._places += 1
+            self.unfinished += 1
+
+    @property
+    def queued(self) -> int:
+        return sum(map(len, self._queues))
+
+    def _push(self, line: Line) -> None:
+        heapq.heappush(self._queues[line.stage], (line.place, line))
+        self._hungry.update(self.stations)
+
+    # -- workers come and go ------------------------------------------------------------------------------------
+    def expect(self, name: str) -> None:
+        """A worker is on its way: its share of the lines is kept for it."""
+        self.stations[name] = Station()
+
+    def join(self, name: str, rows: int) -> None:
+        """It has loaded, or its engine now has fewer rows."""
+        self.stations[name].rows = max(1, rows)
+        self._hungry.update(self.stations)
+
+    def lost(self, name: str) -> list[Line]:
+        """A worker died, or is no longer waited for. Its lines run again; those that may not are returned: they failed.
+
+        Which of them killed it is not known, so that each counts one death.
+        """
+        station, failed = self.stations.pop(name), []
+        self._hungry.discard(name)
+        for line in station.lines.values():
+            line.deaths += 1
+            if line.deaths > self.max_retries:
+                failed.append(line)
+                self.unfinished -= 1
+            else:
+                self._push(line)
+        self._hungry.update(self.stations)
+        return failed
+
+    # -- lines out ----------------------------------------------------------------------------------------------
+    def hand_out(self) -> dict[str, list[Line]]:
+        """To every worker what it may take now, the emptiest first and one at a time, so that all get long ones."""
+        given: dict[str, list[Line]] = {}
+        share = -(-self.unfinished // max(1, len(self.stations)))
+        order = [(self._filled(name), name) for name in self._hungry if self.stations[name].rows]
+        heapq.heapify(order)
+        self._hungry.clear()
+        while order:
+            _, name = heapq.heappop(order)
+            station = self.stations[name]
+            if len(station.lines) < share and (line := self._next(station)) is not None:
+                station.lines[line.id] = line
+                station.barren = False
+                given.setdefault(name, []).append(line)
+                heapq.heappush(order, (self._filled(name), name))
+        return given
+
+    def _filled(self, name: str) -> float:
+        station = self.stations[name]
+        return len(station.lines) / station.rows
+
+    def _next(self, station: Station) -> Line | None:
+        for queue in self._queues:
+            if queue and station.welcomes(queue[0][1]):
+                return heapq.heappop(queue)[1]
+        return None
+
+    def finish(self, name: str, identity: str) -> Line | None:
+        """A line has ended there. None when it was not that worker's any more: whoever has it now ends it."""
+        station = self.stations.get(name)
+        line = station.lines.pop(identity, None) if station is not None else None
+        if line is not None:
+            self.unfinished -= 1
+            self._hungry.update(self.stations if self.unfinished < self._few else (name,))
+        return line
+
+    @property
+    def _few(self) -> int:
+        """Lines left at which a share is smaller than what a worker would take: each end then matters to all."""
+        return sum(station.capacity for station in self.stations.values())
+
+    # -- the tail -----------------------------------------------------------------------------------------------
+    def steal(self) -> tuple[str, int] | None:
+        """When nothing is queued and a worker is under half full: from whom to ask how many lines back."""
+        if self.queued:
+            return None
+        ready = {name: len(station.lines) for name, station in self.stations.items() if station.rows}
+        poor = [
+            name
+            for name, count in ready.items()
+            if 2 * count < self.stations[name].rows and count < self.stations[name].most
+        ]
+        if len(poor) <= sum(station.asked for station in self.stations.values()):
+            return None  # what was asked back already is on its way to them
+        poorest = min(poor, key=ready.__getitem__)
+        rich = [name for name in ready if not (self.stations[name].asked or self.stations[name].barren)]
+        fullest = max(rich, key=ready.__getitem__, default=poorest)
+        count = (ready[fullest] - ready[poorest]) // 2
+        if count < 1:
+            return None
+        self.stations[fullest].asked = True
+        return fullest, count
+
+    def given_back(self, name: str, identities: Iterable[str]) -> None:
+        """What a worker that was asked had not begun: other workers may have it."""
+        station = self.stations.get(name)
+        if station is None:
+            return
+        returned = [station.lines.pop(identity) for identity in identities if identity in station.lines]
+        station.asked, station.barren = False, not returned
+        for line in returned:
+            self._push(line)
