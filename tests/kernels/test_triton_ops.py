@@ -16,7 +16,8 @@ elif os.environ.get("TRITON_INTERPRET") == "1":
 else:
     pytest.skip("no GPU, and TRITON_INTERPRET=1 is not set", allow_module_level=True)
 
-from voxcli.kernels import torch_ops, triton_ops
+from voxcli.kernels import torch_ops, triton_linear, triton_ops
+from voxcli.kernels.torch_ops import Rms
 
 DTYPES = [torch.float32, torch.bfloat16]
 
@@ -47,17 +48,28 @@ def test_silu_mul(shape: tuple[int, ...], dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("width", [48, 1024])
+def test_silu_mul_of_rows_to_be_divided(width: int, dtype: torch.dtype) -> None:
+    gate_up, rms = draw(6, 640, dtype=dtype), Rms(draw(2, 3, width, dtype=dtype, seed=1) * 3, 1e-5)
+    ours = triton_ops.silu_mul(gate_up, rms)
+    # the twin rounds the divided rows, which the kernel never writes down
+    close(ours, torch_ops.silu_mul(gate_up.float(), Rms(rms.x.float(), rms.eps)).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("width", [0, 48, 2048])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 16), (16, 2, 128)])
-def test_rope_and_write(heads: int, kv_heads: int, dim: int, turned: bool, dtype: torch.dtype) -> None:
+def test_rope_and_write(heads: int, kv_heads: int, dim: int, width: int, turned: bool, dtype: torch.dtype) -> None:
     tokens = 9
+    rms = Rms(draw(tokens, width, dtype=dtype, seed=5) * 3, 1e-5) if width else None
     qkv = draw(tokens, heads + 2 * kv_heads, dim, dtype=dtype)
     rope = (draw(50, dim, seed=1), draw(50, dim, seed=2)) if turned else None
     positions = torch.randint(50, (tokens,), generator=torch.Generator().manual_seed(3)).to(DEVICE)
     slots = torch.randperm(5 * 16, generator=torch.Generator().manual_seed(4))[:tokens].to(DEVICE)
     caches = [torch.full((2, 5, 16, kv_heads, dim), 7.0, dtype=dtype, device=DEVICE) for _ in range(2)]
-    q = triton_ops.rope_and_write(qkv, heads, rope, positions, slots, caches[0])
-    close(q, torch_ops.rope_and_write(qkv, heads, rope, positions, slots, caches[1]))
+    q = triton_ops.rope_and_write(qkv, heads, rope, positions, slots, caches[0], rms)
+    close(q, torch_ops.rope_and_write(qkv, heads, rope, positions, slots, caches[1], rms))
     close(caches[0], caches[1])
     untouched = torch.ones(80, dtype=torch.bool)
     untouched[slots.cpu()] = False
@@ -67,14 +79,19 @@ def test_rope_and_write(heads: int, kv_heads: int, dim: int, turned: bool, dtype
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 64), (16, 2, 128)])
 @pytest.mark.parametrize(("keys", "first"), [(11, 0), (11, 7), (5, 0)])
-def test_local_attention(heads: int, kv_heads: int, dim: int, keys: int, first: int, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("width", [0, 48, 384])
+def test_local_attention(
+    heads: int, kv_heads: int, dim: int, keys: int, first: int, width: int, dtype: torch.dtype
+) -> None:
     if DEVICE == "cpu" and dtype == torch.bfloat16:
         pytest.skip("Triton's interpreter has no product of bfloat16 matrices")
     qkv = draw(3, keys, heads + 2 * kv_heads, dim, dtype=dtype)
     q, k, v = qkv.split((heads, kv_heads, kv_heads), 2)
     q = q[:, first:]
     cos, sin = draw(keys, dim, seed=1), draw(keys, dim, seed=2)
-    close(triton_ops.local_attention(q, k, v, cos, sin, first), torch_ops.local_attention(q, k, v, cos, sin, first))
+    rms = Rms(draw(3, keys, width, dtype=dtype, seed=3) * 3, 1e-5) if width else None
+    given = (q, k, v, cos, sin, first, rms)
+    close(triton_ops.local_attention(*given), torch_ops.local_attention(*given))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -91,3 +108,20 @@ def test_join_tokens(width: int, dtype: torch.dtype) -> None:
     prefix, token, noisy = draw(6, 7, width, dtype=dtype), draw(width, dtype=dtype, seed=1), draw(3, 4, width, seed=2)
     given = (2, token, noisy.to(dtype))
     assert torch.equal(triton_ops.join_tokens(prefix.clone(), *given), torch_ops.join_tokens(prefix, *given))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("width", "columns"), [(64, 20), (2048, 24), (6144, 12)])
+def test_one_row(width: int, columns: int, dtype: torch.dtype) -> None:
+    x, weight = draw(1, width, dtype=dtype) * 3, draw(2 * columns, width, dtype=dtype, seed=1) / width**0.5
+    before = draw(1, columns, dtype=dtype, seed=2)
+    assert triton_linear.fits(x, columns) and not triton_linear.fits(x.repeat(2, 1), columns)
+    # as a product in float32 that is rounded once at its end
+    wide, w, still = x.float(), weight.float(), before.float()
+    ours = triton_linear.one_row(x, weight[:columns], eps=1e-5)
+    close(ours, torch_ops.norm_linear(wide, None, 1e-5, w[:columns]).to(dtype))
+    ours = triton_linear.one_row(x, weight, eps=1e-5, gated=True)
+    close(ours, torch_ops.norm_gated_linear(wide, None, 1e-5, w).to(dtype))
+    ours = triton_linear.one_row(x, weight[:columns], add_to=before)
+    assert ours is before
+    close(ours, torch_ops.linear_add(still, wide, w[:columns]).to(dtype))

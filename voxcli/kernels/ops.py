@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 
 from voxcli.kernels import torch_ops, torch_vae
+from voxcli.kernels.torch_ops import Rms
 
 _enabled = importlib.util.find_spec("triton") is not None
 
@@ -25,9 +26,15 @@ def _fused(x: torch.Tensor) -> bool:
     return x.is_cuda and _enabled
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """RMS normalization of the last axis in float32, scaled by `weight` in the dtype of `x`."""
-    if _fused(x):
+def _one_row(x: torch.Tensor, columns: int) -> bool:
+    from voxcli.kernels import triton_linear
+
+    return triton_linear.fits(x, columns)
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
+    """RMS normalization of the last axis in float32, scaled by `weight` in the dtype of `x`; None scales nothing."""
+    if _fused(x) and weight is not None:
         from voxcli.kernels import triton_ops
 
         return triton_ops.rms_norm(x, weight, eps)
@@ -39,29 +46,44 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return F.linear(x, weight, bias) if x.is_cuda else torch_ops.linear(x, weight, bias)
 
 
-def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
-    """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns]."""
-    if _fused(x):
-        from voxcli.kernels import triton_ops
+def norm_linear(
+    x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor
+) -> tuple[torch.Tensor, Rms | None]:
+    """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns], and what is left to be done.
 
-        return F.linear(triton_ops.rms_norm(x, norm, eps), weight).flatten(0, -2)
-    return torch_ops.norm_linear(x, norm, eps, weight)
-
-
-def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
-    """SiLU(gate) * up of rms_norm(x) [..., width], as a list of rows [N, columns].
-
-    gate_up: [2 * columns, width], the weights of the gate before those of up.
+    norm: the weight of the normalization; None where it is part of `weight`.
     """
     if _fused(x):
-        from voxcli.kernels import triton_ops
+        from voxcli.kernels import triton_linear, triton_ops
 
-        return triton_ops.silu_mul(F.linear(triton_ops.rms_norm(x, norm, eps), gate_up).flatten(0, -2))
+        if norm is None:
+            if _one_row(x, len(weight)):
+                return triton_linear.one_row(x, weight, eps=eps), None
+            return F.linear(x, weight).flatten(0, -2), Rms(x, eps)
+        return F.linear(triton_ops.rms_norm(x, norm, eps), weight).flatten(0, -2), None
+    return torch_ops.norm_linear(x, norm, eps, weight), None
+
+
+def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
+    """SiLU(gate) * up of rms_norm(x) [..., width], as a list of rows [N, columns].
+
+    norm: as in `norm_linear`; gate_up: [2 * columns, width], the weights of the gate before those of up.
+    """
+    if _fused(x):
+        from voxcli.kernels import triton_linear, triton_ops
+
+        if norm is None and _one_row(x, len(gate_up) // 2):
+            return triton_linear.one_row(x, gate_up, eps=eps, gated=True)
+        return triton_ops.silu_mul(*norm_linear(x, norm, eps, gate_up))
     return torch_ops.norm_gated_linear(x, norm, eps, gate_up)
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """x + branch @ weight.T, in place of x: contiguous [..., width]; branch: [N, inner], a row for each of x's."""
+    if _fused(x) and _one_row(branch, len(weight)):
+        from voxcli.kernels import triton_linear
+
+        return triton_linear.one_row(branch, weight, add_to=x)
     return torch_ops.linear_add(x, branch, weight)
 
 
@@ -72,6 +94,7 @@ def rope_and_write(
     positions: torch.Tensor,
     slots: torch.Tensor,
     cache: torch.Tensor,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
     """Rotate queries and keys, write keys and values into their pages, return the queries [N, heads, dim].
 
@@ -79,12 +102,13 @@ def rope_and_write(
     rope:      tables cos and sin, float32[positions, dim]; None where the model has no positions.
     positions: int64[N]; slots: int64[N], page * page_size + offset.
     cache:     [2, pages, page_size, kv_heads, dim], changed in place.
+    rms:       what the rows of qkv are still to be divided by.
     """
     if _fused(qkv):
         from voxcli.kernels import triton_ops
 
-        return triton_ops.rope_and_write(qkv, heads, rope, positions, slots, cache)
-    return torch_ops.rope_and_write(qkv, heads, rope, positions, slots, cache)
+        return triton_ops.rope_and_write(qkv, heads, rope, positions, slots, cache, rms)
+    return torch_ops.rope_and_write(qkv, heads, rope, positions, slots, cache, rms)
 
 
 def local_attention(
@@ -94,17 +118,19 @@ def local_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     first: int,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
     """Attention among the few tokens of a patch, every query seeing every key, with rotary positions.
 
     q: [batch, queries, heads, dim], at positions first ..; k, v: [batch, keys, kv_heads, dim], at positions 0 ..;
-    cos, sin: float32[positions, dim]. Returns [batch, queries, heads, dim].
+    cos, sin: float32[positions, dim]; rms: of x [batch, keys, width], what q, k and v are still to be divided by.
+    Returns [batch, queries, heads, dim].
     """
     if _fused(q) and q.shape[-1] >= 32:
         from voxcli.kernels import triton_ops
 
-        return triton_ops.local_attention(q, k, v, cos, sin, first)
-    return torch_ops.local_attention(q, k, v, cos, sin, first)
+        return triton_ops.local_attention(q, k, v, cos, sin, first, rms)
+    return torch_ops.local_attention(q, k, v, cos, sin, first, rms)
 
 
 def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,8 @@ neighbours.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 import torch.nn.functional as F
 
@@ -14,11 +16,28 @@ import torch.nn.functional as F
 FEWEST_ROWS, SURE_ROWS = 4, 12
 
 
-def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
+class Rms(NamedTuple):
+    """What rows of a product are still to be divided by: the root mean square of the row of x [..., width] each is of.
+
+    A product of rows can be scaled before it or after it. Where the norm's weight is part of the matrix, the scale is
+    left to the kernel that reads the product, and the norm needs none of its own.
+    """
+
+    x: torch.Tensor
+    eps: float
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
     if x.dtype == torch.float32:
-        return F.rms_norm(x, weight.shape, weight, eps)
-    wide = x.float()
-    return (wide * torch.rsqrt(wide.square().mean(-1, keepdim=True) + eps)).to(x.dtype) * weight
+        return F.rms_norm(x, x.shape[-1:], weight, eps)
+    normed = divided(x, x, eps)
+    return normed if weight is None else normed * weight
+
+
+def divided(rows: torch.Tensor, x: torch.Tensor, eps: float) -> torch.Tensor:
+    """Each row by the root mean square of its row of x. rows: [*N, ...]; x: [*N, width]."""
+    scale = torch.rsqrt(x.float().square().mean(-1) + eps)
+    return (rows.float() * scale.view(*scale.shape, *[1] * (rows.ndim - scale.ndim))).to(rows.dtype)
 
 
 def _filled_up(rows: torch.Tensor) -> torch.Tensor:
@@ -33,16 +52,18 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return F.linear(_filled_up(rows), weight, bias)[: len(rows)].view(*x.shape[:-1], len(weight))
 
 
-def norm_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, weight: torch.Tensor) -> torch.Tensor:
+def norm_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor) -> torch.Tensor:
     return linear(rms_norm(x, norm, eps).flatten(0, -2), weight)
 
 
-def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
+def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
     return silu_mul(norm_linear(x, norm, eps, gate_up))
 
 
-def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
-    """SiLU(gate) * up for the two halves of the last axis."""
+def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
+    """SiLU(gate) * up for the two halves of the last axis. gate_up: [..., 2 * columns], or [N, ...] of all x's rows."""
+    if rms is not None:
+        gate_up = divided(gate_up, rms.x.flatten(0, -2), rms.eps)
     gate, up = gate_up.chunk(2, -1)
     return F.silu(gate) * up
 
@@ -70,7 +91,10 @@ def rope_and_write(
     positions: torch.Tensor,
     slots: torch.Tensor,
     cache: torch.Tensor,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
+    if rms is not None:
+        qkv = divided(qkv, *rms)
     kv_heads = (qkv.shape[1] - heads) // 2
     q, k, v = qkv.split((heads, kv_heads, kv_heads), 1)
     if rope is not None:
@@ -83,9 +107,17 @@ def rope_and_write(
 
 
 def local_attention(
-    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor, first: int
+    q: torch.Tensor,
+    k: torch.Tensor,
+    v: torch.Tensor,
+    cos: torch.Tensor,
+    sin: torch.Tensor,
+    first: int,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
     batch, queries, heads, dim = q.shape
+    if rms is not None:
+        q, k, v = divided(q, rms.x[:, first : first + queries], rms.eps), divided(k, *rms), divided(v, *rms)
     groups = heads // k.shape[2]
     q = rotate(q, cos[first : first + queries], sin[first : first + queries])
     k = rotate(k, cos[: k.shape[1]], sin[: k.shape[1]])

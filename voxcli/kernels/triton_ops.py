@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
+from voxcli.kernels.torch_ops import Rms
+
 
 @cache
 def _can_overlap(index: int | None) -> bool:
@@ -48,6 +50,36 @@ def _rms_norm_kernel(x_ptr, weight_ptr, out_ptr, width, eps, OVERLAP: tl.constex
     tl.store(out_ptr + at, ((wide * scale).to(x.dtype).to(tl.float32) * weight).to(x.dtype), mask=inside)
 
 
+@triton.jit
+def _inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
+    """1 / root mean square of WIDTH numbers."""
+    block: tl.constexpr = triton.next_power_of_2(WIDTH)
+    column = tl.arange(0, block)
+    x = tl.load(x_ptr + column, mask=column < WIDTH, other=0.0).to(tl.float32)
+    return 1.0 / tl.sqrt(tl.sum(x * x, 0) / WIDTH + eps)
+
+
+@triton.jit
+def _inverse_rms_of_rows(x_ptr, inside, eps, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+    """The same of ROWS rows side by side, [ROWS, 1], where inside [ROWS, 1]: a part of each row at a time."""
+    block: tl.constexpr = min(128, triton.next_power_of_2(WIDTH))
+    row = tl.arange(0, ROWS)[:, None]
+    total = tl.zeros((ROWS, block), tl.float32)
+    for start in tl.static_range(0, WIDTH, block):
+        column = start + tl.arange(0, block)[None, :]
+        x = tl.load(x_ptr + row * WIDTH + column, mask=inside & (column < WIDTH), other=0.0).to(tl.float32)
+        total += x * x
+    return 1.0 / tl.sqrt(tl.sum(total, 1) / WIDTH + eps)[:, None]
+
+
+def _told(rms: Rms | None, instead: torch.Tensor) -> tuple[torch.Tensor, float, int]:
+    """A kernel's arguments for `rms`: x, eps and WIDTH, which is 0 when there is nothing to divide by."""
+    if rms is None:
+        return instead, 0.0, 0
+    assert rms.x.is_contiguous()
+    return rms.x, rms.eps, rms.x.shape[-1]
+
+
 def _warps(block: int) -> int:
     return max(1, min(16, block // 256))
 
@@ -64,25 +96,31 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 
 
 @triton.jit
-def _silu_mul_kernel(gate_up_ptr, out_ptr, width, OVERLAP: tl.constexpr, BLOCK: tl.constexpr):
+def _silu_mul_kernel(
+    gate_up_ptr, x_ptr, out_ptr, width, eps, WIDTH: tl.constexpr, OVERLAP: tl.constexpr, BLOCK: tl.constexpr
+):
     begin(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
     gate = tl.load(gate_up_ptr + row * 2 * width + column, mask=inside, other=0.0)
     up = tl.load(gate_up_ptr + row * 2 * width + width + column, mask=inside, other=0.0)
-    wide = gate.to(tl.float32)
+    wide, factor = gate.to(tl.float32), up.to(tl.float32)
+    if WIDTH:
+        scale = _inverse_rms(x_ptr + row * WIDTH, eps, WIDTH)
+        wide, factor = wide * scale, factor * scale
     activated = (wide / (1.0 + tl.exp(-wide))).to(gate.dtype).to(tl.float32)
-    tl.store(out_ptr + row * width + column, (activated * up.to(tl.float32)).to(gate.dtype), mask=inside)
+    tl.store(out_ptr + row * width + column, (activated * factor).to(gate.dtype), mask=inside)
 
 
-def silu_mul(gate_up: torch.Tensor) -> torch.Tensor:
+def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
     gate_up = gate_up.contiguous()
+    x, eps, x_width = _told(rms, gate_up)
     width = gate_up.shape[-1] // 2
     out = gate_up.new_empty(*gate_up.shape[:-1], width)
     block = min(1024, triton.next_power_of_2(width))
     _silu_mul_kernel[(out.numel() // width, triton.cdiv(width, block))](
-        gate_up, out, width, BLOCK=block, num_warps=4, **overlap(gate_up)
+        gate_up, x, out, width, eps, WIDTH=x_width, BLOCK=block, num_warps=4, **overlap(gate_up)
     )
     return out
 
@@ -96,7 +134,10 @@ def _rope_and_write_kernel(
     position_ptr,
     slot_ptr,
     cache_ptr,
+    x_ptr,
     values_offset,
+    eps,
+    WIDTH: tl.constexpr,
     ROPE: tl.constexpr,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
@@ -113,6 +154,10 @@ def _rope_and_write_kernel(
     inside = head < total
     first = tl.load(qkv_ptr + base, mask=inside, other=0.0)
     second = tl.load(qkv_ptr + base + HALF, mask=inside, other=0.0)
+    if WIDTH:
+        scale = _inverse_rms(x_ptr + token * WIDTH, eps, WIDTH)
+        first = (first.to(tl.float32) * scale).to(first.dtype)
+        second = (second.to(tl.float32) * scale).to(second.dtype)
     if ROPE:
         position = tl.load(position_ptr + token)
         table = position * (2 * HALF) + column
@@ -145,11 +190,13 @@ def rope_and_write(
     positions: torch.Tensor,
     slots: torch.Tensor,
     cache: torch.Tensor,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
     tokens, total, dim = qkv.shape
     qkv = qkv.contiguous()
     q = qkv.new_empty(tokens, heads, dim)
     cos, sin = rope if rope is not None else (qkv, qkv)
+    x, eps, width = _told(rms, qkv)
     _rope_and_write_kernel[(tokens,)](
         qkv,
         q,
@@ -158,7 +205,10 @@ def rope_and_write(
         positions,
         slots,
         cache,
+        x,
         cache.stride(0),
+        eps,
+        WIDTH=width,
         ROPE=rope is not None,
         HEADS=heads,
         KV_HEADS=(total - heads) // 2,
@@ -177,6 +227,7 @@ def _local_attention_kernel(
     v_ptr,
     cos_ptr,
     sin_ptr,
+    x_ptr,
     out_ptr,
     q_batch,
     q_token,
@@ -184,8 +235,10 @@ def _local_attention_kernel(
     kv_token,
     queries,
     keys,
-    first,
     scale,
+    eps,
+    FIRST: tl.constexpr,
+    WIDTH: tl.constexpr,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     GROUP: tl.constexpr,
@@ -201,7 +254,13 @@ def _local_attention_kernel(
     kv = program % groups // (groups // KV_HEADS)
     row = tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, HALF)[None, :]
-    is_key = row < keys
+    is_key, is_query = row < keys, row < queries
+    of_keys = tl.full((ROWS, 1), 1.0, tl.float32)
+    if WIDTH:
+        of_keys = _inverse_rms_of_rows(x_ptr + batch * keys * WIDTH, is_key, eps, WIDTH, ROWS)
+    of_queries = of_keys
+    if WIDTH and FIRST:
+        of_queries = _inverse_rms_of_rows(x_ptr + (batch * keys + FIRST) * WIDTH, is_query, eps, WIDTH, ROWS)
     at = batch * kv_batch + row * kv_token + kv * (2 * HALF) + column
     k1 = tl.load(k_ptr + at, mask=is_key, other=0.0)
     k2 = tl.load(k_ptr + at + HALF, mask=is_key, other=0.0)
@@ -212,9 +271,11 @@ def _local_attention_kernel(
     cos2 = tl.load(cos_ptr + table + HALF, mask=is_key, other=0.0)
     sin2 = tl.load(sin_ptr + table + HALF, mask=is_key, other=0.0)
     low, high = k1.to(tl.float32), k2.to(tl.float32)
+    if WIDTH:
+        low, high = low * of_keys, high * of_keys
+        v1, v2 = (v1.to(tl.float32) * of_keys).to(v1.dtype), (v2.to(tl.float32) * of_keys).to(v2.dtype)
     k1, k2 = (low * cos1 - high * sin1).to(k1.dtype), (high * cos2 + low * sin2).to(k2.dtype)
-    is_query = row < queries
-    table = table + first * (2 * HALF)
+    table = table + FIRST * (2 * HALF)
     cos1, sin1 = tl.load(cos_ptr + table, mask=is_query, other=0.0), tl.load(sin_ptr + table, mask=is_query, other=0.0)
     cos2 = tl.load(cos_ptr + table + HALF, mask=is_query, other=0.0)
     sin2 = tl.load(sin_ptr + table + HALF, mask=is_query, other=0.0)
@@ -224,7 +285,7 @@ def _local_attention_kernel(
         at = batch * q_batch + row * q_token + head * (2 * HALF) + column
         q1 = tl.load(q_ptr + at, mask=is_query, other=0.0)
         q2 = tl.load(q_ptr + at + HALF, mask=is_query, other=0.0)
-        low, high = q1.to(tl.float32), q2.to(tl.float32)
+        low, high = q1.to(tl.float32) * of_queries, q2.to(tl.float32) * of_queries
         q1, q2 = (low * cos1 - high * sin1).to(q1.dtype), (high * cos2 + low * sin2).to(q2.dtype)
         scores = tl.dot(q1, tl.trans(k1), input_precision="ieee") + tl.dot(q2, tl.trans(k2), input_precision="ieee")
         scores = tl.where(visible, scores * scale, float("-inf"))
@@ -236,9 +297,9 @@ def _local_attention_kernel(
         tl.store(out_ptr + to + HALF, tl.dot(weights, v2, input_precision="ieee").to(v1.dtype), mask=is_query)
 
 
-# Query heads and warps of a program. Keys and values are read and turned once for a group of heads, but few sequences
-# have to fill the card as well.
-LOCAL_MANY, LOCAL_FEW = (8, 1), (2, 1)
+# Query heads and warps of a program, from so many pairs of a sequence and a kv head on. Keys and values are read and
+# turned once for a group of heads, but few sequences have to fill the card as well.
+LOCAL = ((1024, 8, 1), (768, 8, 2), (384, 4, 1), (256, 2, 1), (0, 2, 2))
 
 
 def local_attention(
@@ -248,12 +309,14 @@ def local_attention(
     cos: torch.Tensor,
     sin: torch.Tensor,
     first: int,
+    rms: Rms | None = None,
 ) -> torch.Tensor:
     batch, queries, heads, dim = q.shape
     keys, kv_heads = k.shape[1:3]
     assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
     out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
-    group, warps = LOCAL_MANY if batch * kv_heads >= 256 else LOCAL_FEW
+    x, eps, width = _told(rms, q)
+    group, warps = next((group, warps) for pairs, group, warps in LOCAL if batch * kv_heads >= pairs)
     group = math.gcd(group, heads // kv_heads)
     _local_attention_kernel[(batch * heads // group,)](
         q,
@@ -261,6 +324,7 @@ def local_attention(
         v,
         cos,
         sin,
+        x,
         out,
         q.stride(0),
         q.stride(1),
@@ -268,8 +332,10 @@ def local_attention(
         k.stride(1),
         queries,
         keys,
-        first,
         dim**-0.5,
+        eps,
+        FIRST=first,
+        WIDTH=width,
         HEADS=heads,
         KV_HEADS=kv_heads,
         GROUP=group,

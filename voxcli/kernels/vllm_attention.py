@@ -10,6 +10,7 @@ import torch
 from voxcli.kernels.attention import PagedBatch
 
 VERSIONS = (3, 2)  # FlashAttention 3 needs Hopper; 2 runs from Ampere on
+MANY_ROWS = 64  # of one new token each: they fill the card without a split, and a split costs a kernel that joins it
 
 
 class VllmPagedAttention:
@@ -41,6 +42,7 @@ class VllmPagedAttention:
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.unbind()
+        splits = 1 if batch.max_q == 1 and len(batch.kv_lens) >= MANY_ROWS else 0  # 0: as FlashAttention sees fit
         if batch is not self._batch and self._schedule is not None:
             self._scheduled = self._schedule(
                 batch_size=len(batch.kv_lens),
@@ -54,6 +56,7 @@ class VllmPagedAttention:
                 cu_seqlens_q=batch.cu_q,
                 page_size=keys.shape[1],
                 causal=True,
+                num_splits=splits,
             )
         self._batch = batch
         out: torch.Tensor = self._kernel(
@@ -67,6 +70,7 @@ class VllmPagedAttention:
             causal=True,
             block_table=batch.block_table,
             scheduler_metadata=self._scheduled,
+            num_splits=splits,
             fa_version=self.version,
         )
         return out

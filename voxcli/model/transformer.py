@@ -29,6 +29,10 @@ def empty_embedding(rows: int, width: int) -> nn.Embedding:
 
 
 class RMSNorm(nn.Module):
+    """weight: None once it is part of the matrix behind it."""
+
+    weight: nn.Parameter | None
+
     def __init__(self, width: int, eps: float):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(width))
@@ -36,6 +40,13 @@ class RMSNorm(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ops.rms_norm(x, self.weight, self.eps)
+
+    def fold_into(self, matrix: nn.Linear) -> None:
+        """Multiply its weight into the columns of the matrix it comes before."""
+        assert self.weight is not None
+        folded = (matrix.weight.float() * self.weight.float()).to(matrix.weight.dtype)
+        matrix.weight = nn.Parameter(folded, requires_grad=False)
+        self.weight = None
 
 
 class Rope(nn.Module):
@@ -101,14 +112,15 @@ class Attention(nn.Module):
         cache: torch.Tensor,
         batch: PagedBatch,
     ) -> torch.Tensor:
-        qkv = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight).unflatten(-1, (-1, self.head_dim))
-        q = ops.rope_and_write(qkv, self.heads, rope, batch.positions, batch.slots, cache)
+        qkv, rms = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight)
+        qkv = qkv.unflatten(-1, (-1, self.head_dim))
+        q = ops.rope_and_write(qkv, self.heads, rope, batch.positions, batch.slots, cache, rms)
         return ops.linear_add(x, attend(q, cache, batch).flatten(-2), self.o_proj.weight)
 
     def local(self, x: torch.Tensor, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-        qkv = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight)
+        qkv, rms = ops.norm_linear(x, norm.weight, norm.eps, self.qkv_proj.weight)
         q, k, v = qkv.view(*x.shape[:2], -1, self.head_dim).split((self.heads, self.kv_heads, self.kv_heads), -2)
-        attended = ops.local_attention(q, k, v, cos, sin, 0)
+        attended = ops.local_attention(q, k, v, cos, sin, 0, rms)
         return ops.linear_add(x, attended.flatten(-2).flatten(0, -2), self.o_proj.weight)
 
     def local_kept(
@@ -118,10 +130,11 @@ class Attention(nn.Module):
         rows = self.heads * self.head_dim
         of_q, of_kv = self.qkv_proj.weight[:rows], self.qkv_proj.weight[rows:]
         kept = x[:, keep].contiguous()
-        q = ops.norm_linear(kept, norm.weight, norm.eps, of_q).view(*kept.shape[:2], -1, self.head_dim)
-        kv = ops.norm_linear(x, norm.weight, norm.eps, of_kv)
+        q, _ = ops.norm_linear(kept, norm.weight, norm.eps, of_q)
+        kv, rms = ops.norm_linear(x, norm.weight, norm.eps, of_kv)
+        q = q.view(*kept.shape[:2], -1, self.head_dim)
         k, v = kv.view(*x.shape[:2], -1, self.head_dim).chunk(2, -2)
-        attended = ops.local_attention(q, k, v, cos, sin, keep.indices(x.shape[1])[0])
+        attended = ops.local_attention(q, k, v, cos, sin, keep.indices(x.shape[1])[0], rms)
         return ops.linear_add(kept, attended.flatten(-2).flatten(0, -2), self.o_proj.weight)
 
 
@@ -147,6 +160,11 @@ class Layer(nn.Module):
         self.self_attn = Attention(config)
         self.post_attention_layernorm = RMSNorm(config.hidden_size, config.eps)
         self.mlp = MLP(config)
+
+    def fold_norms(self) -> None:
+        """Make the norms' weights part of the matrices: the norms then cost no kernel of their own (see `ops.Rms`)."""
+        self.input_layernorm.fold_into(self.self_attn.qkv_proj)
+        self.post_attention_layernorm.fold_into(self.mlp.gate_up_proj)
 
 
 class Transformer(nn.Module):

@@ -23,7 +23,7 @@ from voxcli.model.config import ModelConfig
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
 from voxcli.model.lora import read_lora
 from voxcli.model.tokenizer import Tokenizer
-from voxcli.model.transformer import QKVLinear, Rope
+from voxcli.model.transformer import Layer, QKVLinear, Rope
 from voxcli.model.vae import CausalConv, CausalTransposedConv
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -119,10 +119,16 @@ def encoder_identity(folder: Path) -> str:
 
 
 def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:
-    """What every way of making a model ends with: position tables built, ready for inference."""
+    """What every way of making a model ends with: position tables built, ready for inference.
+
+    Norms are folded on a GPU in bfloat16: rows that are not normalized yet want float32's range, and float32 is for
+    the reference's own numbers.
+    """
     for module in model.modules():
         if isinstance(module, Rope):
             module.build(device)
+        if isinstance(module, Layer) and device.type == "cuda" and model.dtype == torch.bfloat16:
+            module.fold_norms()
     return model.eval().requires_grad_(False)
 
 

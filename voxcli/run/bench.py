@@ -23,7 +23,7 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
 from voxcli.model.prompt import Prompt, build_prompt
-from voxcli.run.breakdown import busy_share, time_parts
+from voxcli.run.breakdown import busy_shares, time_parts
 from voxcli.run.load import Loaded
 from voxcli.run.roofline import Rates, measure_rates, step_costs
 
@@ -41,9 +41,10 @@ class Row:
     throughput:    seconds of audio made in a second, all requests together.
     first_patch_s: from a request's start to its first patch; the median.
     gpu_memory_gb: most memory in use; None without a GPU.
-    gpu_busy:      share of a batch's wall time in which the GPU runs something, by the profiler; None without a GPU.
+    gpu_busy:      share of a batch's wall time in which the GPU has work, and
+    gpu_kernels:   in which a kernel runs, by the profiler (see `Busy`); None without a GPU.
     floor_ms:      the least a step can take on this device (see `roofline`).
-    parts_ms:      what the parts of a step take alone, the time the GPU is idle, and what is left of ms_per_step.
+    parts_ms:      what the parts of a step take alone, the time the GPU has no work, and what is left of ms_per_step.
     """
 
     requests: int
@@ -54,6 +55,7 @@ class Row:
     first_patch_s: float
     gpu_memory_gb: float | None
     gpu_busy: float | None
+    gpu_kernels: float | None
     floor_ms: float
     parts_ms: dict[str, float]
 
@@ -218,9 +220,9 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
     costs = step_costs(engine.model.config, requests, load.steps, load.positions, engine.model.dtype)
     parts = time_parts(engine, requests, load.positions, load.steps)
     parts_ms = {name: 1000 * seconds for name, seconds in parts.items()}
-    busy = busy_share(lambda: _generate(engine, requests, load, min(load.patches, BUSY_PATCHES))) if on_gpu else None
+    busy = busy_shares(lambda: _generate(engine, requests, load, min(load.patches, BUSY_PATCHES))) if on_gpu else None
     if busy is not None:
-        parts_ms["idle"] = ms_per_step * (1 - busy)
+        parts_ms["idle"] = ms_per_step * (1 - busy.launches)
     return Row(
         requests=requests,
         ms_per_step=ms_per_step,
@@ -229,7 +231,8 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
         throughput=sum(clip.duration_s for clip in clips) / wall,
         first_patch_s=statistics.median(clip.timings.first_patch_s for clip in clips),
         gpu_memory_gb=memory,
-        gpu_busy=busy,
+        gpu_busy=busy.launches if busy else None,
+        gpu_kernels=busy.kernels if busy else None,
         floor_ms=1000 * sum(cost.seconds(rates) for cost in costs.values()),
         parts_ms=parts_ms | {"other": max(0.0, ms_per_step - sum(parts_ms.values()))},
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import torch
 
@@ -46,8 +47,22 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
     return seconds | {"audio decode": decode / REPEATS}
 
 
-def busy_share(work: Callable[[], object]) -> float:
-    """The share of the wall time of some work in which the GPU runs a kernel or a copy, by torch's profiler."""
+class Busy(NamedTuple):
+    """Shares of the wall time of some work.
+
+    launches: in which the GPU works at something it was given: a kernel, a copy, or a graph from its first kernel to
+              its last. What is missing is time in which nobody had given it work.
+    kernels:  in which a kernel or a copy runs: without the pauses between the kernels of a graph as well.
+    """
+
+    launches: float
+    kernels: float
+
+
+def busy_shares(work: Callable[[], object]) -> Busy:
+    """How busy some work keeps the GPU, by torch's profiler. It slows every kernel's start down, so pauses look longer
+    than they are.
+    """
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
         began = time.perf_counter_ns()
@@ -55,12 +70,21 @@ def busy_share(work: Callable[[], object]) -> float:
         torch.cuda.synchronize()
         wall = time.perf_counter_ns() - began
     events = [e for e in profiler.profiler.kineto_results.events() if e.device_type().name == "CUDA"]
-    spans = sorted((e.start_ns(), e.start_ns() + e.duration_ns()) for e in events)
-    busy, until = 0, 0
-    for start, end in spans:
-        busy += max(0, end - max(start, until))
+    kernels = [(e.start_ns(), e.start_ns() + e.duration_ns()) for e in events]
+    launches: dict[int, tuple[int, int]] = {}  # all kernels of a graph have the number of its launch
+    for event, (start, end) in zip(events, kernels, strict=True):
+        first, last = launches.get(event.correlation_id(), (start, end))
+        launches[event.correlation_id()] = min(first, start), max(last, end)
+    return Busy(covered(launches.values()) / wall, covered(kernels) / wall)
+
+
+def covered(spans: Iterable[tuple[int, int]]) -> int:
+    """How much of a line the spans (start, end) cover together."""
+    total, until = 0, 0
+    for start, end in sorted(spans):
+        total += max(0, end - max(start, until))
         until = max(until, end)
-    return busy / wall
+    return total
 
 
 def _replayed(work: Callable[[], object], device: torch.device) -> Callable[[], object]:

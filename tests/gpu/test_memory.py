@@ -1,0 +1,70 @@
+"""Memory that runs out on a real card, with a model of full size."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from tests.engine.helpers import request, run
+from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.request import Request
+from voxcli.model.config import ModelConfig
+from voxcli.model.random import VOXCPM2, random_model
+from voxcli.model.voxcpm2 import VoxCPM2
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.slow,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"),
+]
+MANY, FEW, PATCHES = 256, 64, 6
+
+
+@pytest.fixture(scope="module")
+def model() -> VoxCPM2:
+    torch.manual_seed(0)
+    return random_model(ModelConfig.model_validate(VOXCPM2), torch.device("cuda", 0), torch.bfloat16)
+
+
+@pytest.fixture
+def no_limit() -> Iterator[None]:
+    yield
+    torch.cuda.set_per_process_memory_fraction(1.0)
+
+
+def requests(model: VoxCPM2, count: int) -> list[Request]:
+    return [request(model, f"{i}", "hello", seed=i, min_len=PATCHES - 1, max_len=PATCHES) for i in range(count)]
+
+
+def forget() -> None:
+    """Engines of before are garbage that refers to itself, and hold a cache each."""
+    gc.collect()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
+def peak(model: VoxCPM2, count: int) -> int:
+    """Bytes that the card has given once `count` requests at once have run."""
+    forget()
+    run(Engine(model, EngineConfig(max_batch=count, pages=4096)), requests(model, count))
+    return torch.cuda.max_memory_reserved()
+
+
+def test_memory_that_runs_out_halves_the_largest_bucket_and_loses_nothing(model: VoxCPM2, no_limit: None) -> None:
+    peak(model, 1)  # libraries take their own memory when first used
+    enough, needed = peak(model, FEW), peak(model, MANY)
+    forget()
+    said: list[str] = []
+    engine = Engine(model, EngineConfig(max_batch=MANY, pages=4096), said.append)
+    total = torch.cuda.get_device_properties(0).total_memory
+    torch.cuda.set_per_process_memory_fraction((enough + (needed - enough) // 3) / total)
+    clips = run(engine, requests(model, MANY))
+    print(f"{enough / 2**30:.2f} GiB with {FEW}, {needed / 2**30:.2f} with {MANY}: {said}")
+    assert len(clips) == MANY
+    assert {(clip.error, clip.patches) for clip in clips.values()} == {(None, PATCHES)}
+    assert engine.counters.shrinks >= 1
+    assert said and all(remark.startswith("out of memory with ") for remark in said)
+    engine.check_integrity()

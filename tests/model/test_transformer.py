@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.engine.helpers import mixed, run
+from voxcli.engine.engine import Engine
+from voxcli.model.transformer import Layer
+from voxcli.model.weights import load_model
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_folded_norms_change_no_more_than_rounding(tiny_checkpoint: Path, dtype: str) -> None:
+    model = load_model(tiny_checkpoint, device="cpu", dtype=dtype)
+    folded = copy.deepcopy(model)
+    folded.tokenizer = model.tokenizer
+    for module in folded.modules():
+        if isinstance(module, Layer):
+            module.fold_norms()
+    assert all(layer.input_layernorm.weight is None for layer in folded.base_lm.layers)
+    patches = torch.randn(3, *model.patch_shape, generator=torch.Generator().manual_seed(0))
+    ours, plain = folded.encode_patches(patches), model.encode_patches(patches)
+    assert not torch.equal(ours, plain), "the weights of the norms are not all one: something must have moved"
+    assert (ours - plain).norm() / plain.norm() < (1e-5 if dtype == "float32" else 2e-2)
+
+
+def test_an_engine_speaks_the_same_with_folded_norms(tiny_checkpoint: Path) -> None:
+    model = load_model(tiny_checkpoint, device="cpu")
+    plain = run(Engine(model), mixed(model, 4))
+    for module in model.modules():
+        if isinstance(module, Layer):
+            module.fold_norms()
+    for name, clip in run(Engine(model), mixed(model, 4)).items():
+        assert clip.patches == plain[name].patches
+        torch.testing.assert_close(clip.latents, plain[name].latents, atol=1e-3, rtol=0)
