@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.run.fleets import workers_of
 from voxcli import faults
 from voxcli.cli.main import run
 from voxcli.run import crew
@@ -91,25 +92,6 @@ def finish(process: subprocess.Popen[str], code: int = 0) -> str:
 def wait_for(count: int, process: subprocess.Popen[str]) -> None:
     while process.poll() is None and len(results(Path("out"))) < count:
         time.sleep(0.002)
-
-
-def workers_of(driver: int) -> list[int]:
-    """Processes of Ray workers below this one, wherever they are."""
-    parents, found = {}, []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdecimal():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                if (entry / "cmdline").read_bytes().startswith(b"ray::Worker"):
-                    found.append(int(entry.name))
-            except (OSError, ValueError):
-                continue
-    return [worker for worker in found if driver in ancestors(worker, parents)]
-
-
-def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
-    while process := parents.get(process, 0):
-        yield process
 
 
 def check(plain: tuple[dict[str, bytes], dict[str, Any]], *besides: str) -> None:

@@ -1,8 +1,11 @@
-"""Workers as threads of the tests' own process: the real worker and the real driver, without Ray between them."""
+"""Workers as threads of the tests' own process: the real worker and the real driver, without Ray between them.
+
+And how to find those that are processes of Ray's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -98,3 +101,22 @@ class ThreadFleet:
     def share(self, value: Encoded) -> object:
         self.shared.append(value)
         return value
+
+
+def workers_of(driver: int) -> list[int]:
+    """Processes of Ray workers below this one, wherever they are."""
+    parents, found = {}, []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                if (entry / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                    found.append(int(entry.name))
+            except (OSError, ValueError):
+                continue
+    return [worker for worker in found if driver in ancestors(worker, parents)]
+
+
+def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
+    while process := parents.get(process, 0):
+        yield process

@@ -180,7 +180,7 @@ def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoin
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Conductor, "_hand", hand)
-        outcomes = conduct(fleet, plan, tmp_path, max_retries=3)
+        outcomes = conduct(fleet, plan, tmp_path, max_retries=9)
     assert {name for name, outcome in outcomes.items() if not outcome.result.ok} == {"bad"}
     assert str(outcomes["bad"].error) == "its worker died 4 times while it was spoken"
     assert len(fleet.made) == 5

@@ -95,6 +95,21 @@ def test_a_line_fails_when_it_may_not_run_again() -> None:
     assert (failed.id, failed.deaths, dispatch.unfinished) == ("0", 2, 0)
 
 
+def test_a_line_that_killed_twice_alone_fails_unless_workers_die_without_it() -> None:
+    for others in (0, 1):
+        dispatch = crew(1 + others, *[1] * (1 + others), max_retries=9)
+        assert len(given_out(dispatch)["a"]) == 1
+        if others:
+            dispatch.lost("b")  # with the other line
+        for death in range(2):
+            failed = dispatch.lost("a")
+            assert len(failed) == (death == 1 and not others)
+            if not failed:
+                dispatch.expect("a")
+                dispatch.join("a", 1)
+                given_out(dispatch)
+
+
 def test_at_the_tail_lines_that_have_not_begun_move_to_a_worker_that_is_under_half_full() -> None:
     dispatch = crew(6, 4)
     assert len(given_out(dispatch)["a"]) == 6
@@ -149,8 +164,10 @@ def test_every_line_ends_once_whatever_happens(
         dispatch.join(name, size)
     runs = dict.fromkeys(map(str, range(count)), 0)
     deaths = dict.fromkeys(runs, 0)
+    alone = dict.fromkeys(runs, 0)
     where: dict[str, str] = {}
     ended: list[str] = []
+    given_up: set[str] = set()
 
     def turn() -> None:
         for name, lines in dispatch.hand_out().items():
@@ -168,11 +185,14 @@ def test_every_line_ends_once_whatever_happens(
 
     def kill(name: str) -> None:
         size = alive.pop(name)
-        for identity in [identity for identity, there in where.items() if there == name]:
+        mine = [identity for identity, there in where.items() if there == name]
+        for identity in mine:
             del where[identity]
             deaths[identity] += 1
+            alone[identity] += len(mine) == 1
         for line in dispatch.lost(name):
-            assert deaths[line.id] == max_retries + 1
+            assert deaths[line.id] == max_retries + 1 or (alone[line.id] == 2 and deaths[line.id] == dispatch.deaths)
+            given_up.add(line.id)
             ended.append(line.id)
         fresh = f"{name}'"
         alive[fresh] = size
@@ -214,7 +234,7 @@ def test_every_line_ends_once_whatever_happens(
         finish(0)
     assert sorted(ended, key=int) == list(runs), "each once"
     assert dispatch.unfinished == dispatch.queued == 0
-    assert all(runs[identity] == deaths[identity] + 1 or deaths[identity] == max_retries + 1 for identity in runs)
+    assert all(runs[identity] == deaths[identity] + (identity not in given_up) for identity in runs)
     assert max(runs.values()) <= max_retries + 1
 
 

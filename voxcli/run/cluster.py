@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,9 @@ from voxcli.run.worker import Encoded, Hello, Orders, Worker
 NAMESPACE = "voxcpm2"
 CALLS = 8  # of one worker at once: a long poll, lines, a voice or two, a stop
 STORE = 256 << 20  # bytes of Ray's object store where it is started for one run: voices
-# Nothing is sent to anyone, and nothing counted that nobody reads: Ray complains on the terminal when it can't.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_enable_metrics_collection": "0"}
+# Nothing is sent to anyone, and what Ray's core logs in this process (that nobody collects its metrics) stays away from
+# the terminal, but for what ends it. Who wants to see more sets these.
+QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
 
 
@@ -72,7 +74,10 @@ def speak_on(
         many = f"{fleet.size} workers" if fleet.size > 1 else "1 worker"
         display.speaking(f"{hello.name}, {many}", hello.patch_s)
 
-    with _connected(crew.address), _probe(out) as (probe, nonce):
+    with ExitStack() as stack:
+        with stages("starting Ray"):
+            stack.enter_context(_connected(crew.address))
+        probe, nonce = stack.enter_context(_probe(out))
         places = berths(crew.count, options.device, _nodes(), alone=crew.address is None)
         orders = Orders(
             model=choice.anywhere,
@@ -201,7 +206,7 @@ def _connected(address: str | None) -> Iterator[None]:
     terminate = signal.getsignal(signal.SIGTERM)
     quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.CRITICAL}
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _without_stderr():  # where it tells which log level it was given
             warnings.simplefilter("ignore")  # tips about later versions of Ray
             if address is None:
                 ray.init("local", num_cpus=_cores(), include_dashboard=False, object_store_memory=STORE, **quiet)
@@ -232,6 +237,20 @@ def _nodes() -> list[tuple[int, int]]:
     """Cores and GPUs of each machine."""
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return [(int(resources.get("CPU", 0)), int(resources.get("GPU", 0))) for resources in alive]
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """What is written to the descriptor goes nowhere; the display of progress stands still meanwhile."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 @contextmanager

@@ -291,7 +291,14 @@ class Conductor:
         unfinished = len(station.lines) if station is not None else 0
         failed = self.dispatch.lost(member.name) if station is not None else []
         reason = str(error) if isinstance(error, Lost) else in_one_line(error)  # type: ignore[arg-type]
-        again = f"; its {unfinished - len(failed)} unfinished lines run again" if unfinished > len(failed) else ""
+        left = unfinished - len(failed)
+        again = (
+            f"; its {left} unfinished lines run again"
+            if left > 1
+            else "; its unfinished line runs again"
+            if left
+            else ""
+        )
         self.say(f"{member} died: {reason}{again}")
         for line in failed:
             self._failed(line.utterance, SynthesisError(f"its worker died {line.deaths} times while it was spoken"))

@@ -4,6 +4,9 @@ Logic alone: no Ray, no clock, no engine. Lines are handed out longest first, to
 rows and half as many again, but never more than its share of what is left. A line whose worker died is a suspect and
 runs in ever smaller company, so that an innocent is not blamed: after one death with at most a quarter of the batch
 beside it, after two alone. Suspects come after all others: what they may break then is little.
+
+A line fails when it may not run again, and sooner when it is found out: its worker died twice while it was alone there,
+and no worker died without it. Where others died as well, it may be the machines, and the line has all its retries.
 """
 
 from __future__ import annotations
@@ -17,15 +20,17 @@ from voxcli.run.plan import Utterance
 SPARE = 2  # a worker is given its rows and one of so many of them beyond: what it begins before it is heard again
 QUARTER = 4
 ALONE = 2  # deaths after which a line runs alone
+FOUND_OUT = 2  # deaths of workers that it was alone in
 
 
 @dataclass(eq=False)
 class Line:
-    """place: in the plan, longest first.  deaths: of workers that had it."""
+    """place: in the plan, longest first.  deaths: of workers that had it, and `alone` had nothing else."""
 
     utterance: Utterance
     place: int
     deaths: int = 0
+    alone: int = 0
 
     @property
     def id(self) -> str:
@@ -78,6 +83,7 @@ class Dispatch:
         self.max_retries = max_retries
         self.stations: dict[str, Station] = {}
         self.unfinished = 0
+        self.deaths = 0  # of workers that had lines
         self._queues: tuple[list[tuple[int, Line]], ...] = ([], [], [])  # heaps by stage, then by place
         self._places = 0
         self._hungry: set[str] = set()
@@ -115,9 +121,12 @@ class Dispatch:
         """
         station, failed = self.stations.pop(name), []
         self._hungry.discard(name)
+        self.deaths += bool(station.lines)
         for line in station.lines.values():
             line.deaths += 1
-            if line.deaths > self.max_retries:
+            line.alone += len(station.lines) == 1
+            found_out = line.alone >= FOUND_OUT and line.deaths == self.deaths
+            if line.deaths > self.max_retries or found_out:
                 failed.append(line)
                 self.unfinished -= 1
             else:
