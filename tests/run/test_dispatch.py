@@ -78,9 +78,9 @@ def test_a_suspect_joins_only_small_company_and_keeps_it_small() -> None:
     clean, suspect = (Line(utterances(1, n)[0], n, n) for n in (0, 1))
     assert (station.beside(clean), station.beside(suspect)) == (11, 2)
     for n in range(2, 4):
-        station.lines[f"{n}"] = Line(utterances(1, n)[0], n)
+        station.put(Line(utterances(1, n)[0], n))
     assert station.welcomes(suspect)
-    station.lines[suspect.id] = suspect
+    station.put(suspect)
     assert not station.welcomes(clean), "three are there: the suspect and two beside it"
 
 

@@ -46,16 +46,29 @@ class Line:
 class Station:
     """A worker as the dispatcher sees it.
 
-    rows:   of its engine; 0 until it has loaded.
-    lines:  handed out and not ended, in that order.
-    asked:  some have been asked back, and the answer is not here yet.
-    barren: it has begun all it has.
+    rows:     of its engine; 0 until it has loaded.
+    lines:    handed out and not ended, in that order.
+    suspects: how many of those are suspects.
+    asked:    some have been asked back, and the answer is not here yet.
+    barren:   it has begun all it has.
     """
 
     rows: int = 0
     lines: dict[str, Line] = field(default_factory=dict)
+    suspects: int = 0
     asked: bool = False
     barren: bool = False
+
+    def put(self, line: Line) -> None:
+        self.lines[line.id] = line
+        self.suspects += line.deaths > 0
+        self.barren = False
+
+    def drop(self, identity: str) -> Line | None:
+        line = self.lines.pop(identity, None)
+        if line is not None:
+            self.suspects -= line.deaths > 0
+        return line
 
     @property
     def capacity(self) -> int:
@@ -68,9 +81,14 @@ class Station:
     @property
     def most(self) -> int:
         """Lines that it may have, for those it has."""
-        if not any(line.deaths for line in self.lines.values()):
+        if not self.suspects:
             return self.capacity
         return 1 + min(map(self.beside, self.lines.values()))
+
+    @property
+    def poor(self) -> bool:
+        """Under half full, and free to take more."""
+        return 0 < self.rows > 2 * len(self.lines) < 2 * self.most
 
     def welcomes(self, line: Line) -> bool:
         return len(self.lines) < self.most and len(self.lines) <= self.beside(line)
@@ -86,7 +104,8 @@ class Dispatch:
         self.deaths = 0  # of workers that had lines
         self._queues: tuple[list[tuple[int, Line]], ...] = ([], [], [])  # heaps by stage, then by place
         self._places = 0
-        self._hungry: set[str] = set()
+        self._hungry: set[str] = set()  # those that may take more than when they were last looked at
+        self._poor: set[str] = set()  # those under half full, and perhaps some that no longer are
 
     # -- lines in -----------------------------------------------------------------------------------------------
     def add(self, utterances: Iterable[Utterance]) -> None:
@@ -95,6 +114,7 @@ class Dispatch:
             self._push(Line(utterance, self._places))
             self._places += 1
             self.unfinished += 1
+        self._hungry.update(self.stations)
 
     @property
     def queued(self) -> int:
@@ -102,7 +122,6 @@ class Dispatch:
 
     def _push(self, line: Line) -> None:
         heapq.heappush(self._queues[line.stage], (line.place, line))
-        self._hungry.update(self.stations)
 
     # -- workers come and go ------------------------------------------------------------------------------------
     def expect(self, name: str) -> None:
@@ -112,6 +131,7 @@ class Dispatch:
     def join(self, name: str, rows: int) -> None:
         """It has loaded, or its engine now has fewer rows."""
         self.stations[name].rows = max(1, rows)
+        self._poor.add(name)
         self._hungry.update(self.stations)
 
     def lost(self, name: str) -> list[Line]:
@@ -121,6 +141,7 @@ class Dispatch:
         """
         station, failed = self.stations.pop(name), []
         self._hungry.discard(name)
+        self._poor.discard(name)
         self.deaths += bool(station.lines)
         for line in station.lines.values():
             line.deaths += 1
@@ -146,8 +167,7 @@ class Dispatch:
             _, name = heapq.heappop(order)
             station = self.stations[name]
             if len(station.lines) < share and (line := self._next(station)) is not None:
-                station.lines[line.id] = line
-                station.barren = False
+                station.put(line)
                 given.setdefault(name, []).append(line)
                 heapq.heappush(order, (self._filled(name), name))
         return given
@@ -165,28 +185,22 @@ class Dispatch:
     def finish(self, name: str, identity: str) -> Line | None:
         """A line has ended there. None when it was not that worker's any more: whoever has it now ends it."""
         station = self.stations.get(name)
-        line = station.lines.pop(identity, None) if station is not None else None
+        line = station.drop(identity) if station is not None else None
         if line is not None:
             self.unfinished -= 1
-            self._hungry.update(self.stations if self.unfinished < self._few else (name,))
+            self._hungry.add(name)
+            self._poor.add(name)
         return line
-
-    @property
-    def _few(self) -> int:
-        """Lines left at which a share is smaller than what a worker would take: each end then matters to all."""
-        return sum(station.capacity for station in self.stations.values())
 
     # -- the tail -----------------------------------------------------------------------------------------------
     def steal(self) -> tuple[str, int] | None:
         """When nothing is queued and a worker is under half full: from whom to ask how many lines back."""
         if self.queued:
             return None
+        poor = self._poor = {name for name in self._poor if self.stations[name].poor}
+        if not poor:
+            return None
         ready = {name: len(station.lines) for name, station in self.stations.items() if station.rows}
-        poor = [
-            name
-            for name, count in ready.items()
-            if 2 * count < self.stations[name].rows and count < self.stations[name].most
-        ]
         if len(poor) <= sum(station.asked for station in self.stations.values()):
             return None  # what was asked back already is on its way to them
         poorest = min(poor, key=ready.__getitem__)
@@ -203,7 +217,8 @@ class Dispatch:
         station = self.stations.get(name)
         if station is None:
             return
-        returned = [station.lines.pop(identity) for identity in identities if identity in station.lines]
+        returned = [line for identity in identities if (line := station.drop(identity)) is not None]
         station.asked, station.barren = False, not returned
         for line in returned:
             self._push(line)
+        self._hungry.update(self.stations)

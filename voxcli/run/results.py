@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -203,7 +203,7 @@ class ResultLog:
         try:
             for result in results:
                 faults.point("note")
-                self._file.write(json.dumps(asdict(result), ensure_ascii=False).encode() + b"\n")
+                self._file.write(json.dumps(vars(result), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
