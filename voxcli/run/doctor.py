@@ -15,7 +15,7 @@ from typing import Literal
 from voxcli.run import models
 from voxcli.run.models import FULL_MODEL, VARIABLE
 
-EXTRAS = {"normalize": ("wetext", "inflect"), "plot": ("matplotlib",)}
+EXTRAS = {"normalize": ("wetext", "inflect"), "plot": ("matplotlib",), "ray": ("ray",)}
 State = Literal["ok", "note", "missing"]
 
 
