@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voxcli.run.conductor import Lost
 from voxcli.run.fingerprint import model_identity
+from voxcli.run.fleet import Lost
 from voxcli.run.load import ModelOptions
 from voxcli.run.worker import Encoded, Orders, Worker
 

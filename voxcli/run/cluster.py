@@ -26,8 +26,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from voxcli.audio.write import TEMPORARY, write_atomic
 from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
 from voxcli.run.berths import Berths, berths
-from voxcli.run.conductor import Conductor, Lost
+from voxcli.run.conductor import Conductor
 from voxcli.run.crew import Crew
+from voxcli.run.fleet import Lost
 from voxcli.run.load import ModelOptions
 from voxcli.run.models import Choice, fetch
 from voxcli.run.plan import Utterance

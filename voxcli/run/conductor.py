@@ -9,20 +9,18 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
-from voxcli.audio.write import write_atomic
 from voxcli.errors import SynthesisError, VoxError, in_one_line
 from voxcli.run.dispatch import Dispatch, Line
-from voxcli.run.feed import Landed
-from voxcli.run.outputs import make_folder
-from voxcli.run.pace import now
+from voxcli.run.fleet import Fleet, Lost, Member
+from voxcli.run.landing import Landing
 from voxcli.run.plan import Utterance
 from voxcli.run.results import Outcome, ResultLog, failure
 from voxcli.run.sharedvoices import SharedVoices, Unencoded
@@ -32,54 +30,7 @@ from voxcli.run.worker import Encoded, Hello, Order, Report
 FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
 LATE_S = 30.0  # after that no share of the lines is kept for a worker that has not loaded
 ENCODES = 2  # voices that one worker encodes at once
-WRITERS = 8  # files of one report that are written at once, where workers can't
 PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run ends before its time
-
-
-class Lost(Exception):
-    """A worker is dead or out of reach; says why."""
-
-
-class Handle(Protocol):
-    """One worker, from outside."""
-
-    def ask(self, method: str, *values: object) -> Future[Any]:
-        """Calls a method of `voxcli.run.worker.Worker`. The future raises what that raises, or Lost."""
-
-    def kill(self) -> None: ...
-
-
-class Fleet(Protocol):
-    """Where workers live. size: how many."""
-
-    size: int
-
-    def start(self) -> Handle: ...
-    def share(self, value: Encoded) -> object:
-        """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
-
-
-@dataclass(eq=False)
-class Member:
-    """A worker of the crew.
-
-    since:    when it was started, by the monotonic clock.  hello: once it has loaded.
-    encoding: voices it has been asked to encode.  polling: its next results have been asked for.
-    late:     its share of the lines is not kept any longer.
-    """
-
-    name: str
-    handle: Handle
-    since: float
-    hello: Hello | None = None
-    encoding: int = 0
-    polling: bool = False
-    late: bool = False
-    stopped: bool = False
-
-    def __str__(self) -> str:
-        where = f" (process {self.hello.process} on {self.hello.host})" if self.hello is not None else ""
-        return f"worker {self.name}{where}"
 
 
 class Conductor:
@@ -107,7 +58,7 @@ class Conductor:
         poll_s: float = 10.0,
         stages: Stages | None = None,
     ):
-        self.fleet, self.out, self.log, self.say = fleet, out, log, say
+        self.fleet, self.out, self.say = fleet, out, say
         self.dispatch = Dispatch(max_retries)
         self.stages = stages or Stages()
         self.last_death: float | None = None  # Unix time
@@ -120,7 +71,7 @@ class Conductor:
         self._looked = time.monotonic()  # for those that are late
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
-        self._writers = ThreadPoolExecutor(WRITERS, thread_name_prefix="writer")
+        self._landing = Landing(out, log, self.stages)
         self._voices = SharedVoices(
             self._utterances,
             rate=rate,
@@ -134,7 +85,7 @@ class Conductor:
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land. Raises VoxError when a worker can't load, or when they die and nothing is spoken."""
-        with self._writers, self._voices:
+        with self._landing, self._voices:
             try:
                 for number in range(self.fleet.size):
                     self._start(f"{number + 1}")
@@ -321,30 +272,14 @@ class Conductor:
             if (line := self.dispatch.finish(member.name, landed.result.id)) is not None
         ]
         if mine:
-            sent = any(landed.content is not None for _, landed in mine)
-            self._note(list(self._writers.map(self._placed, mine) if sent else map(self._placed, mine)))
-
-    def _placed(self, pair: tuple[Utterance, Landed]) -> tuple[Utterance, Outcome]:
-        """Puts its file where it belongs. May run in a thread."""
-        utterance, landed = pair
-        job, result = utterance.job, landed.result
-        if landed.content is not None:
-            try:
-                make_folder(job.out.parent)
-                write_atomic(job.out, landed.content)
-            except VoxError as error:
-                return utterance, failure(job, error, self.out)
-            result = replace(result, finished=now())
-        return utterance, Outcome(job, result, None if result.ok else SynthesisError(str(result.error)))
+            self._note(self._landing.placed(mine))
 
     def _failed(self, utterance: Utterance, error: Exception) -> None:
         told = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
         self._note([(utterance, failure(utterance.job, told, self.out))])
 
     def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
-        if self.log is not None:
-            with self.stages("results"):
-                self.log.append(*(outcome.result for _, outcome in pairs))
+        self._landing.note([outcome for _, outcome in pairs])
         for utterance, outcome in pairs:
             self._left -= 1
             self._voices.ended(utterance)
