@@ -7,9 +7,8 @@ from importlib.util import find_spec
 
 from voxcli.errors import InputError
 
-# Two runs beside others, then alone: where machines are taken away every 20 s, a line of some seconds is an innocent
-# victim of six deaths once in 100,000 lines, of four deaths once in 2,000.
-MAX_RETRIES = 5
+# After one death in small company, after two alone, and alone once more: it takes a killer, or bad luck four times over.
+MAX_RETRIES = 3
 
 
 @dataclass(frozen=True)
