@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 from voxcli.errors import InputError
 
-# After one death in small company, after two alone, and alone once more: it takes a killer, or bad luck four times over.
+# After one death in small company, after two alone, alone once more: it takes a killer, or bad luck four times over.
 MAX_RETRIES = 3
 
 
