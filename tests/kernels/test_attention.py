@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 import torch
 
@@ -90,3 +92,64 @@ def test_local_attention_against_the_textbook(queries: int, keys: int) -> None:
     expected = torch.stack([textbook(*row, causal=False) for row in zip(q, k, v, strict=True)])
     still = torch.ones(keys, DIM), torch.zeros(keys, DIM)  # a rotation by nothing
     torch.testing.assert_close(local_attention(q, k, v, *still, 0), expected, atol=1e-5, rtol=0)
+
+
+@pytest.fixture
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3], indirect=True)
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(6, 2, 64), (5, 1, 32), (16, 2, 128)])
+def test_on_a_cpu_a_row_has_the_same_bits_whichever_thread_it_falls_to(
+    threads: int, heads: int, kv_heads: int, dim: int
+) -> None:
+    generator = torch.Generator().manual_seed(7)
+    rows, page_size = 24, 16
+    lengths = torch.randint(1, 150, (rows,), generator=generator, dtype=torch.int32)
+    table = torch.randint(1, 100, (rows, 10), generator=generator, dtype=torch.int32)
+    cache = torch.randn(2, 100, page_size, kv_heads, dim, generator=generator)
+    q = torch.randn(rows, heads, dim, generator=generator)
+
+    def attended(which: slice) -> torch.Tensor:
+        lens = lengths[which]
+        batch = PagedBatch(
+            positions=lens.long() - 1,
+            slots=lens.long(),
+            block_table=table[which],
+            kv_lens=lens,
+            cu_q=torch.arange(len(lens) + 1, dtype=torch.int32),
+            max_q=1,
+            max_kv=int(lens.max()),
+        )
+        return TorchPagedAttention()(q[which], cache, batch)
+
+    together = attended(slice(rows))
+    for size in (1, 2, 5, 16):
+        for first in range(0, rows - size + 1, size):
+            part = slice(first, first + size)
+            assert torch.equal(attended(part), together[part]), (size, first)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3], indirect=True)
+@pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(6, 2, 64), (4, 2, 64), (16, 2, 128), (4, 2, 16)])
+@pytest.mark.parametrize(("keys", "first"), [(11, 0), (11, 7), (5, 0)])
+def test_on_a_cpu_a_patch_has_the_same_bits_beside_any_others(
+    threads: int, heads: int, kv_heads: int, dim: int, keys: int, first: int
+) -> None:
+    generator = torch.Generator().manual_seed(8)
+    qkv = torch.randn(33, keys, heads + 2 * kv_heads, dim, generator=generator)
+    cos, sin = torch.randn(2, keys, dim, generator=generator)
+
+    def attended(which: slice) -> torch.Tensor:
+        q, k, v = qkv[which].split((heads, kv_heads, kv_heads), 2)
+        return local_attention(q[:, first:], k, v, cos, sin, first)
+
+    together = attended(slice(33))
+    for size in (1, 2, 7, 16):
+        for start in range(0, 33 - size + 1, size):
+            part = slice(start, start + size)
+            assert torch.equal(attended(part), together[part]), (size, start)

@@ -14,6 +14,9 @@ import torch
 import torch.nn.functional as F
 
 SHORTEST_SPAN = 32  # positions: shorter ones cost the same
+# On a CPU torch's attention gives each thread a part of one buffer, and MKL adds in another order where that part does
+# not begin at a multiple of 64 bytes: a row would depend on the thread it falls to. With so many queries it does not.
+WHOLE_QUERIES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,8 +96,11 @@ class TorchPagedAttention:
         v = values[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         rows, heads, dim = q.shape
         grouped = q.reshape(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
-        mask = ~outside[:, None, None, :]
-        return F.scaled_dot_product_attention(grouped, k, v, attn_mask=mask).reshape(rows, heads, dim)
+        groups = grouped.shape[2]
+        if not q.is_cuda:
+            grouped = F.pad(grouped, (0, 0, 0, -groups % WHOLE_QUERIES))
+        out = F.scaled_dot_product_attention(grouped, k, v, attn_mask=~outside[:, None, None, :])
+        return out[:, :, :groups].reshape(rows, heads, dim)
 
     @staticmethod
     def _prefill(
