@@ -243,6 +243,12 @@ def test_what_is_no_crew_is_refused(options: list[str], told: str, capsys: pytes
     assert capsys.readouterr().err.startswith(told)
 
 
+def test_a_cluster_that_does_not_answer_is_told_in_a_line(tiny_checkpoint: Path) -> None:
+    told = finish(start(tiny_checkpoint, "--ray-address", "127.0.0.1:1"), code=2)
+    assert told.startswith("voxcpm2: no Ray cluster answers at 127.0.0.1:1: ConnectionRefusedError: ")
+    assert told.endswith("; `ray start --head` makes this machine one\n") and told.count("\n") == 1
+
+
 def test_without_ray_one_line_says_how_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

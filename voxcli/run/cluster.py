@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import socket
 import sys
 import uuid
 import warnings
@@ -43,6 +44,7 @@ STORE = 256 << 20  # bytes of Ray's object store where it is started for one run
 # Nothing is sent to anyone, and what Ray's core logs in this process (that nobody collects its metrics) stays away from
 # the terminal, but for what ends it. Who wants to see more sets these.
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
 WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
 
 
@@ -212,8 +214,11 @@ def _connected(address: str | None) -> Iterator[None]:
             if address is None:
                 ray.init("local", num_cpus=_cores(), include_dashboard=False, object_store_memory=STORE, **quiet)
             else:
+                if address != "auto":  # Ray itself asks for minutes
+                    host, _, port = address.rpartition(":")
+                    socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
                 ray.init(address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError, RayError) as error:
+    except (OSError, ValueError, RuntimeError, OverflowError, RayError) as error:
         if address is None:
             raise SynthesisError(f"Ray can't be started here: {in_one_line(error)}") from error
         raise InputError(

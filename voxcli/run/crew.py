@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -47,5 +48,5 @@ def check_address(address: str | None) -> None:
     """Raises InputError when there is no Ray here, or for an address that only a Ray client could use."""
     if find_spec("ray") is None:
         raise InputError("several workers need one more package: pip install 'voxcpm2[ray]'")
-    if address is not None and ("://" in address or not address.strip()):
+    if address not in (None, "auto") and not re.fullmatch(r"[^\s/]+:\d{1,5}", address):
         raise InputError(f"--ray-address is HOST:PORT or auto, given on a machine of the cluster, not {address!r}")
