@@ -42,8 +42,9 @@ NAMESPACE = "voxcpm2"
 CALLS = 8  # of one worker at once: a long poll, lines, a voice or two, a stop
 STORE = 256 << 20  # bytes of Ray's object store where it is started for one run: voices
 # Nothing is sent to anyone, and what Ray's core logs in this process (that nobody collects its metrics) stays away from
-# the terminal, but for what ends it. Who wants to see more sets these.
-QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+# the terminal, but for what ends it. Workers started here run as the command itself does: Ray would let them give way
+# to all else on the machine (nice 15). Who wants it otherwise sets these.
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_worker_niceness": "0"}
 ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
 WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
 
@@ -204,7 +205,7 @@ def _connected(address: str | None) -> Iterator[None]:
 
     Raises InputError when there is none at the address.
     """
-    for name, value in QUIET.items():
+    for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     terminate = signal.getsignal(signal.SIGTERM)
     quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.CRITICAL}
