@@ -71,6 +71,34 @@ def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypat
     assert [len(clips[n].audio) for n in ("8", "14")] == [n * tiny_model.patch_samples for n in (8, 14)]  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("ever", [True, False])
+def test_memory_that_runs_out_in_the_audio_decode_waits_for_others_to_leave(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, ever: bool
+) -> None:
+    """ever: there is room once a single request runs."""
+    said: list[str] = []
+    engine = Engine(tiny_model, EngineConfig(max_batch=4, decode_clips=2), said.append)
+    real = engine.audio.decoder.decode
+
+    def decode(latents: list[torch.Tensor]) -> list[torch.Tensor]:
+        if len(engine.scheduler.running) > 1 or not ever:
+            raise torch.OutOfMemoryError("no room")
+        return real(latents)
+
+    monkeypatch.setattr(engine.audio.decoder, "decode", decode)
+    lengths = (4, 7, 9, 11, 14, 16)
+    requests = [request(tiny_model, f"{n}", "hello", seed=n, min_len=n - 1, max_len=n) for n in lengths]
+    clips = run(engine, requests)
+    assert clips.keys() == {f"{n}" for n in lengths}
+    assert said and all(remark.startswith("out of memory with ") for remark in said)
+    for name, clip in clips.items():
+        if ever:
+            assert clip.error is None and len(clip.audio) == int(name) * tiny_model.patch_samples  # type: ignore[arg-type]
+        else:
+            assert clip.error == "audio decode failed: OutOfMemoryError: no room"
+    engine.check_integrity()
+
+
 @pytest.mark.parametrize("fails", [False, True])
 def test_audio_beyond_16_bit_is_decoded_again(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, fails: bool

@@ -73,6 +73,7 @@ class AudioStage:
         self._waiting: list[Finished] = []
         self._on_the_way: deque[_Group] = deque()
         self._failed: list[Decoded] = []
+        self.no_room = False  # the last `collect` left a clip waiting because memory ran out
 
     def _all(self) -> list[Finished]:
         on_the_way = [finished for group in self._on_the_way for finished in group.members]
@@ -96,11 +97,14 @@ class AudioStage:
         """Start groups that are full and return clips that are ready.
 
         idle: nothing else runs, so start all and wait.
+
+        When memory runs out groups become smaller; a clip that has no room alone waits until others have left.
         """
+        self.no_room = False
         self._waiting = [finished for finished in self._waiting if not finished.cancelled]
-        while self._waiting and (idle or len(self._waiting) >= self._clips):
+        while self._waiting and not self.no_room and (idle or len(self._waiting) >= self._clips):
             group, self._waiting = self._waiting[: self._clips], self._waiting[self._clips :]
-            self._start(group)
+            self._start(group, idle)
         ready, self._failed = self._failed, []
         while self._on_the_way and (idle or self._on_the_way[0].sound.ready):
             ready += self._take(self._on_the_way.popleft())
@@ -113,7 +117,7 @@ class AudioStage:
         self._stream.wait_stream(torch.cuda.current_stream(self._model.device))
         return torch.cuda.stream(self._stream)
 
-    def _start(self, members: list[Finished]) -> None:
+    def _start(self, members: list[Finished], idle: bool) -> None:
         began = time.perf_counter()
         device = self._model.device
         try:
@@ -136,9 +140,13 @@ class AudioStage:
                     began,
                 )
         except Exception as error:
-            if len(members) > 1:
+            if isinstance(error, torch.OutOfMemoryError) and (len(members) > 1 or not idle):
+                self._clips = max(1, len(members) // 2)
+                self._waiting = members + self._waiting
+                self.no_room = len(members) == 1
+            elif len(members) > 1:
                 for finished in members:
-                    self._start([finished])
+                    self._start([finished], idle)
             else:
                 self._failed.append(Decoded(members[0], error=f"audio decode failed: {in_one_line(error)}"))
             return

@@ -245,6 +245,8 @@ class Engine:
             self._isolate(list(group), partial(self._decode, steps=steps))
         self._queued = len(self._pending) - before
         self._collect_audio()
+        if self.audio.no_room and len(self.scheduler.running) > 1:
+            self._shrink()
         if self.on_patch is not None:
             self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
         done, self._done = self._done, []

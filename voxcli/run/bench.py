@@ -27,7 +27,6 @@ from voxcli.run.breakdown import busy_shares, time_parts
 from voxcli.run.load import Loaded
 from voxcli.run.roofline import Rates, measure_rates, step_costs
 
-BUSY_PATCHES = 25  # of each request, in the run that is profiled: a step has thousands of kernels
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the warm light of the afternoon."
 
 
@@ -220,7 +219,7 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
     costs = step_costs(engine.model.config, requests, load.steps, load.positions, engine.model.dtype)
     parts = time_parts(engine, requests, load.positions, load.steps)
     parts_ms = {name: 1000 * seconds for name, seconds in parts.items()}
-    busy = busy_shares(lambda: _generate(engine, requests, load, min(load.patches, BUSY_PATCHES))) if on_gpu else None
+    busy = busy_shares(lambda: _generate(engine, requests, load, load.patches)) if on_gpu else None
     if busy is not None:
         parts_ms["idle"] = ms_per_step * (1 - busy.launches)
     return Row(

@@ -2,7 +2,7 @@
 
     utterance -> requests -> clips -> one take -> file -> result
 
-Requests are made as the engine asks for them. Files are written by a thread of their own, so that the disk never
+Requests are made as the engine asks for them. Files are written by threads of their own, so that the disk never
 holds up the engine. Whatever happens to one job ends that job with a result and leaves the others alone.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
+from threading import Lock
 from typing import Protocol
 
 from voxcli import faults
@@ -36,7 +37,8 @@ from voxcli.run.take import Desk, Take
 from voxcli.run.voices import Voices
 
 LONG_SILENCE_S = 1.0  # at the end of a file: more is told
-BACKLOG = 16  # takes that may wait for the disk before the engine does
+BACKLOG = 2**29  # bytes of audio that may wait for the disk before the engine does
+WRITERS = 4  # threads beside an engine on a GPU, which makes files faster than one core writes them
 AHEAD = 8  # of the rows, one in so many may wait with the engine for one that ends, when utterances come from a feed
 
 
@@ -51,7 +53,7 @@ class Feed(Protocol):
 
 
 class Log(Protocol):
-    """Takes each result when its file is there, in the writer's thread."""
+    """Takes each result when its file is there, in a writer's thread, one at a time."""
 
     def append(self, result: Result, /) -> None: ...
 
@@ -91,13 +93,16 @@ class Session:
         for utterance in utterances:
             self._open(Take.of(utterance))
         self._running: dict[str, tuple[Take, int]] = {}
-        self._pending: deque[Future[Outcome]] = deque()
+        self._pending: deque[tuple[Future[Outcome], int]] = deque()  # with bytes of audio
+        self._waiting = 0  # bytes of all of them
+        self._noting = Lock()
         self._feed = feed
         self._voices = voices or Voices(engine, utterances, encoder=encoder, say=say)
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""
-        with self._voices, ThreadPoolExecutor(1, thread_name_prefix="writer") as self._writer:
+        writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
+        with self._voices, ThreadPoolExecutor(writers, thread_name_prefix="writer") as self._writer:
             # pieces that wait for their first one may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
                 for clip in self.stages.each(MODEL, self._clips()):
@@ -150,7 +155,8 @@ class Session:
         take.ended = now
         take.add(index, clip)
         if take.complete:
-            self._pending.append(self._writer.submit(self._finish, take))
+            size = sum(clip.audio.nbytes for clip in take.clips.values() if clip.audio is not None)
+            self._hand_over(self._writer.submit(self._finish, take), size)
         elif index == 0 and not take.job.voices:
             self._ready.extendleft((take, later) for later in reversed(range(1, len(take.utterance.pieces))))
 
@@ -160,17 +166,22 @@ class Session:
         for identity, (other, _) in self._running.items():
             if other is take:
                 self.engine.cancel(identity)
-        self._pending.append(self._writer.submit(self._fail, take.job, error))
+        self._hand_over(self._writer.submit(self._fail, take.job, error), 0)
+
+    def _hand_over(self, outcome: Future[Outcome], size: int) -> None:
+        self._pending.append((outcome, size))
+        self._waiting += size
 
     def _landed(self, waiting: int) -> Iterator[Outcome]:
-        """Outcomes that are on the disk; waits for it only while more than `waiting` takes are not."""
-        while self._pending and (len(self._pending) > waiting or self._pending[0].done()):
+        """Outcomes that are on the disk; waits for it only while more than `waiting` bytes of audio are not."""
+        while self._pending and (self._waiting > waiting or not waiting or self._pending[0][0].done()):
             with self.stages("waiting for files"):
-                outcome = self._pending.popleft().result()
+                outcome, size = self._pending[0][0].result(), self._pending.popleft()[1]
+            self._waiting -= size
             yield outcome
 
     def _finish(self, take: Take) -> Outcome:
-        """Runs in the writer's thread."""
+        """Runs in a writer's thread."""
         try:
             with self.stages("files"):
                 result = self._write(take)
@@ -223,7 +234,7 @@ class Session:
 
     def _note(self, outcome: Outcome) -> Outcome:
         if self.log is not None:
-            with self.stages("results"):
+            with self.stages("results"), self._noting:
                 self.log.append(outcome.result)
         return outcome
 
