@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -56,9 +57,11 @@ def test_bfloat16_stays_within_rounding(
     order = sorted(clips, key=lambda name: -requests[int(name)].prompt.target_tokens)
     engine = Engine(rounded, EngineConfig(graphs=False, pad_to_bucket=False))
     batches = [[int(name)] for name in order] if alone else [[int(name) for name in order]]
+    wrong = whole = 0.0
     for batch in batches:
         exactly = torch.stack([torch.stack([clips[f"{i}"].latents[step] for i in batch]) for step in range(patches)])  # type: ignore[index]
         with forced(rounded, list(exactly)) as made:
             run(engine, [requests[i] for i in batch])
-        error = (torch.stack(made[:patches]) - exactly).norm() / exactly.norm()
-        assert error < 2e-2, (batch, float(error))
+        wrong += float((torch.stack(made[:patches]) - exactly).square().sum())
+        whole += float(exactly.square().sum())
+    assert math.sqrt(wrong / whole) < 2e-2

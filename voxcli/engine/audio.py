@@ -73,7 +73,7 @@ class AudioStage:
         self._waiting: list[Finished] = []
         self._on_the_way: deque[_Group] = deque()
         self._failed: list[Decoded] = []
-        self.no_room = False  # the last `collect` left a clip waiting because memory ran out
+        self.no_room: str | None = None  # why the last `collect` left a clip waiting: memory ran out
 
     def _all(self) -> list[Finished]:
         on_the_way = [finished for group in self._on_the_way for finished in group.members]
@@ -98,17 +98,22 @@ class AudioStage:
 
         idle: nothing else runs, so start all and wait.
 
-        When memory runs out groups become smaller; a clip that has no room alone waits until others have left.
+        When memory runs out groups become smaller; a clip that has no room alone waits for somebody to make some.
         """
-        self.no_room = False
+        self.no_room = None
         self._waiting = [finished for finished in self._waiting if not finished.cancelled]
-        while self._waiting and not self.no_room and (idle or len(self._waiting) >= self._clips):
+        while self._waiting and self.no_room is None and (idle or len(self._waiting) >= self._clips):
             group, self._waiting = self._waiting[: self._clips], self._waiting[self._clips :]
-            self._start(group, idle)
+            self._start(group)
         ready, self._failed = self._failed, []
         while self._on_the_way and (idle or self._on_the_way[0].sound.ready):
             ready += self._take(self._on_the_way.popleft())
         return [decoded for decoded in ready if not decoded.finished.cancelled]
+
+    def give_up(self) -> None:
+        """End the clip that has no room with that error."""
+        assert self.no_room is not None
+        self._failed.append(Decoded(self._waiting.pop(0), error=f"audio decode failed: {self.no_room}"))
 
     def _beside(self) -> AbstractContextManager[None]:
         """What runs inside is queued behind the steps queued so far, and holds none of the later ones up."""
@@ -117,7 +122,7 @@ class AudioStage:
         self._stream.wait_stream(torch.cuda.current_stream(self._model.device))
         return torch.cuda.stream(self._stream)
 
-    def _start(self, members: list[Finished], idle: bool) -> None:
+    def _start(self, members: list[Finished]) -> None:
         began = time.perf_counter()
         device = self._model.device
         try:
@@ -140,13 +145,13 @@ class AudioStage:
                     began,
                 )
         except Exception as error:
-            if isinstance(error, torch.OutOfMemoryError) and (len(members) > 1 or not idle):
+            if isinstance(error, torch.OutOfMemoryError):
                 self._clips = max(1, len(members) // 2)
                 self._waiting = members + self._waiting
-                self.no_room = len(members) == 1
+                self.no_room = in_one_line(error) if len(members) == 1 else None
             elif len(members) > 1:
                 for finished in members:
-                    self._start([finished], idle)
+                    self._start([finished])
             else:
                 self._failed.append(Decoded(members[0], error=f"audio decode failed: {in_one_line(error)}"))
             return

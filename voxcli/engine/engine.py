@@ -245,8 +245,8 @@ class Engine:
             self._isolate(list(group), partial(self._decode, steps=steps))
         self._queued = len(self._pending) - before
         self._collect_audio()
-        if self.audio.no_room and len(self.scheduler.running) > 1:
-            self._shrink()
+        if self.audio.no_room is not None:
+            self._make_room_for_audio()
         if self.on_patch is not None:
             self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
         done, self._done = self._done, []
@@ -406,10 +406,20 @@ class Engine:
                 self.scheduler.release(sequences[0])
                 self._end(sequences[0], "error", error=in_one_line(error))
 
+    def _make_room_for_audio(self) -> None:
+        """A clip can't be decoded: let the rows of fewer requests, and their graphs, take memory. One that runs alone
+        is waited for.
+        """
+        if len(self.scheduler.running) > 1 or (not self.scheduler.running and self.scheduler.most > 1):
+            self._shrink()
+        elif not self.scheduler.running:
+            self.audio.give_up()
+
     def _shrink(self) -> None:
         """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
-        most = max(1, len(self.scheduler.running) // 2)
-        self._say(f"out of memory with {len(self.scheduler.running)} requests at once; going on with {most}")
+        at_once = len(self.scheduler.running) or self.scheduler.most
+        most = max(1, at_once // 2)
+        self._say(f"out of memory with {at_once} requests at once; going on with {most}")
         while len(self.scheduler.running) > most:
             self._preempt(self.scheduler.running[-1])
         self.scheduler.most = most

@@ -29,6 +29,12 @@ from voxcli.model.voxcpm2 import VoxCPM2
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
+# Norms whose weight becomes part of the matrix behind them, in the layers of all transformers.
+FOLDED = {
+    "self_attn.qkv_proj.weight": "input_layernorm.weight",
+    "mlp.gate_up_proj.weight": "post_attention_layernorm.weight",
+}
+
 # In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
 UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
 
@@ -98,7 +104,10 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
                 for source, tensor in zip(sources.names, tensors, strict=True):
                     if not tensor.is_floating_point():
                         raise CheckpointError(f"{path}: tensor {source} holds {tensor.dtype}, not weights")
-                state[prefix + name] = sources.build(tensors).to(kind).to(to_device).contiguous()
+                whole = sources.build(tensors)
+                if not prefix and folds_norms(to_device, to_dtype):
+                    whole = _folded(name, whole, read)
+                state[prefix + name] = whole.to(kind).to(to_device).contiguous()
     _fold_mup(state, config)
     model.load_state_dict(state, strict=True, assign=True)
     model.tokenizer = Tokenizer.from_folder(folder)
@@ -119,17 +128,30 @@ def encoder_identity(folder: Path) -> str:
 
 
 def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:
-    """What every way of making a model ends with: position tables built, ready for inference.
-
-    Norms are folded on a GPU in bfloat16: rows that are not normalized yet want float32's range, and float32 is for
-    the reference's own numbers.
-    """
+    """What every way of making a model ends with: position tables built, ready for inference."""
     for module in model.modules():
         if isinstance(module, Rope):
             module.build(device)
-        if isinstance(module, Layer) and device.type == "cuda" and model.dtype == torch.bfloat16:
+        if isinstance(module, Layer) and folds_norms(device, model.dtype):
             module.fold_norms()
     return model.eval().requires_grad_(False)
+
+
+def folds_norms(device: torch.device, dtype: torch.dtype) -> bool:
+    """On a GPU in bfloat16: rows that are not normalized yet want float32's range, and float32 is for the reference's
+    own numbers.
+    """
+    return device.type == "cuda" and dtype == torch.bfloat16
+
+
+def _folded(name: str, value: torch.Tensor, read: Callable[[str], torch.Tensor]) -> torch.Tensor:
+    """A matrix with its norm's weight in its columns, and such a norm with none: before any of them is rounded."""
+    for matrix, norm in FOLDED.items():
+        if name.endswith(matrix):
+            return value.float() * read(name.removesuffix(matrix) + norm).float()
+        if name.endswith(norm):
+            return torch.ones_like(value)
+    return value
 
 
 class _Sources:
