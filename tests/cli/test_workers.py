@@ -202,6 +202,42 @@ def test_a_driver_that_is_killed_or_terminated_goes_on_with_the_same_command(
     assert not left, "the workers of a driver that is gone are gone"
 
 
+NODES = """
+import sys, warnings
+warnings.simplefilter("ignore")
+from ray.cluster_utils import Cluster
+cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "object_store_memory": 100 << 20})
+second = cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
+cluster.wait_for_nodes()
+print(cluster.address, flush=True)
+sys.stdin.readline()
+cluster.remove_node(second, allow_graceful=False)
+print("gone", flush=True)
+sys.stdin.read()
+cluster.shutdown()
+"""
+
+
+@pytest.mark.long
+def test_a_machine_that_is_lost_costs_nothing_but_time(
+    plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path, repository: Path
+) -> None:
+    """Two nodes of a cluster, both here: one is taken away with its worker, and nothing comes in its place."""
+    environment = os.environ | {"PYTHONPATH": str(repository), "RAY_USAGE_STATS_ENABLED": "0"}
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", NODES], env=environment, text=True, **pipes) as nodes:
+        address = nodes.stdout.readline().strip()  # type: ignore[union-attr]
+        with start(tiny_checkpoint, "--ray-address", address, "--workers", "2", "--max-batch", "2") as process:
+            wait_for(6, process)
+            nodes.stdin.write("\n")  # type: ignore[union-attr]
+            nodes.stdin.flush()  # type: ignore[union-attr]
+            assert nodes.stdout.readline() == "gone\n"  # type: ignore[union-attr]
+            told = finish(process)
+        nodes.communicate("")
+    check(plain)
+    assert told.count(" died: ") == 1
+
+
 def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path, cluster: Cluster) -> None:
     kept = cluster.cache / "models--own--tiny"
     (kept / "refs").mkdir(parents=True)
