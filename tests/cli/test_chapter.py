@@ -124,7 +124,9 @@ def test_a_chapter_becomes_one_file_with_its_words_at_their_times_and_no_click(
 @pytest.mark.slow
 @pytest.mark.book
 def test_twenty_thousand_words_of_the_demo_voice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """VOXCPM2_BOOK_WORDS: how many words (20,000). Prints what it took; `pytest -m book -s`."""
+    """VOXCPM2_BOOK_WORDS: how many words (20,000); VOXCPM2_BOOK_OPTIONS: of the command, such as `--workers 2`. Prints
+    what it took; `pytest -m book -s`.
+    """
     model = os.environ.get("VOXCPM2_BOOK_MODEL") or demo_folder()
     if model is None:
         pytest.skip("the demo voice is not here")
@@ -132,7 +134,7 @@ def test_twenty_thousand_words_of_the_demo_voice(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     words = int(os.environ.get("VOXCPM2_BOOK_WORDS", "20000"))
     began = time.monotonic()
-    told = speak(words)
+    told = speak(words, *os.environ.get("VOXCPM2_BOOK_OPTIONS", "").split())
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
     print(f"{words} words, {time.monotonic() - began:.0f} s, at most {largest:.2f} GiB of memory:\n{told}")
     found = check()
