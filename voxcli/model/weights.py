@@ -29,12 +29,6 @@ from voxcli.model.voxcpm2 import VoxCPM2
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
-# Norms whose weight becomes part of the matrix behind them, in the layers of all transformers.
-FOLDED = {
-    "self_attn.qkv_proj.weight": "input_layernorm.weight",
-    "mlp.gate_up_proj.weight": "post_attention_layernorm.weight",
-}
-
 # In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
 UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
 
@@ -104,10 +98,7 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
                 for source, tensor in zip(sources.names, tensors, strict=True):
                     if not tensor.is_floating_point():
                         raise CheckpointError(f"{path}: tensor {source} holds {tensor.dtype}, not weights")
-                whole = sources.build(tensors)
-                if not prefix and folds_norms(to_device, to_dtype):
-                    whole = _folded(name, whole, read)
-                state[prefix + name] = whole.to(kind).to(to_device).contiguous()
+                state[prefix + name] = sources.build(tensors).to(kind).to(to_device).contiguous()
     _fold_mup(state, config)
     model.load_state_dict(state, strict=True, assign=True)
     model.tokenizer = Tokenizer.from_folder(folder)
@@ -142,16 +133,6 @@ def folds_norms(device: torch.device, dtype: torch.dtype) -> bool:
     own numbers.
     """
     return device.type == "cuda" and dtype == torch.bfloat16
-
-
-def _folded(name: str, value: torch.Tensor, read: Callable[[str], torch.Tensor]) -> torch.Tensor:
-    """A matrix with its norm's weight in its columns, and such a norm with none: before any of them is rounded."""
-    for matrix, norm in FOLDED.items():
-        if name.endswith(matrix):
-            return value.float() * read(name.removesuffix(matrix) + norm).float()
-        if name.endswith(norm):
-            return torch.ones_like(value)
-    return value
 
 
 class _Sources:
