@@ -33,20 +33,20 @@ def test_nan_ends_its_row_alone(tiny_model: VoxCPM2) -> None:
         assert_same(clips[name], clip)
 
 
-@pytest.mark.parametrize("stage", ["prefill_step", "decode_step"])
+@pytest.mark.parametrize("stage", ["prefill", "decode"])
 def test_an_exception_of_one_row_ends_that_row(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     engine = Engine(tiny_model)
-    real = getattr(runner_module, stage)
+    real = getattr(engine.runner, stage)
 
-    def fails_for_the_victim(model, state, cache, attend, what, *rest):  # type: ignore[no-untyped-def]
-        rows = [chunk.row for chunk in what] if stage == "prefill_step" else what.tolist()
-        if state.owned.get("victim") in rows:
+    def fails_for_the_victim(what, *rest):  # type: ignore[no-untyped-def]
+        rows = [chunk.row for chunk in what] if stage == "prefill" else what
+        if engine.state.owned.get("victim") in rows:
             raise RuntimeError("a kernel\nfailed")
-        return real(model, state, cache, attend, what, *rest)
+        return real(what, *rest)
 
-    monkeypatch.setattr(runner_module, stage, fails_for_the_victim)
+    monkeypatch.setattr(engine.runner, stage, fails_for_the_victim)
     good = [request(tiny_model, f"g{i}", TEXTS[i], seed=i, max_len=20) for i in range(3)]
     clips = run(engine, [good[0], request(tiny_model, "victim", "hello", seed=1), *good[1:]])
     assert clips["victim"].error == "RuntimeError: a kernel failed"
@@ -206,20 +206,20 @@ def test_prompt_is_not_changed_by_the_engine(tiny_model: VoxCPM2) -> None:
     assert torch.equal(asked.prompt.patches, before.patches)
 
 
-@pytest.mark.parametrize("stage", ["prefill_step", "decode_step"])
+@pytest.mark.parametrize("stage", ["prefill", "decode"])
 def test_out_of_memory_halves_the_batch_and_goes_on(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
 ) -> None:
     said: list[str] = []
     engine = Engine(tiny_model, EngineConfig(max_batch=8), said.append)
-    real = getattr(runner_module, stage)
+    real = getattr(engine.runner, stage)
 
-    def room_for_three(model, state, cache, attend, what, *rest):  # type: ignore[no-untyped-def]
-        if len(what) > 3 and (stage == "prefill_step" or state.patch_index.max() > 4):
+    def room_for_three(what, *rest):  # type: ignore[no-untyped-def]
+        if len(what) > 3 and (stage == "prefill" or engine.state.patch_index.max() > 4):
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(model, state, cache, attend, what, *rest)
+        return real(what, *rest)
 
-    monkeypatch.setattr(runner_module, stage, room_for_three)
+    monkeypatch.setattr(engine.runner, stage, room_for_three)
     requests = [request(tiny_model, f"{i}", "hello world", seed=i, min_len=9, max_len=12 + i) for i in range(8)]
     clips = run(engine, requests)
     assert said == [

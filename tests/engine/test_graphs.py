@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from voxcli.engine.graphs import BUCKETS, StepGraphs, bucket_for, pad
+from voxcli.engine.graphs import BUCKETS, Captured, Capturer, PrefillGraphs, StepGraphs, bucket_for, pad
+from voxcli.engine.prefill import Size
+from voxcli.model.voxcpm2 import Hidden
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,7 @@ def test_a_capture_that_fails_falls_back_to_eager_with_one_remark(monkeypatch: p
         raise RuntimeError("operation not permitted when stream is capturing\ndetails")
 
     monkeypatch.setattr(torch.cuda, "Stream", no_stream)
-    graphs = StepGraphs(step, 4, torch.device("cpu"), said.append)
+    graphs = StepGraphs(step, 4, Capturer(torch.device("cpu"), said.append))
     for _ in range(3):
         assert graphs([2, 1, 3], 10).tolist() == [0, 1, 2]
     assert ran == [([2, 1, 3, 0], 10)] * 3
@@ -48,3 +50,63 @@ def test_a_capture_that_fails_falls_back_to_eager_with_one_remark(monkeypatch: p
         "no CUDA graph for 4 requests at once, running them step by step: "
         "operation not permitted when stream is capturing"
     ]
+
+
+class Graph:
+    def replay(self) -> None:
+        pass
+
+
+def test_a_larger_graph_serves_until_capturing_would_have_been_cheaper() -> None:
+    captured: list[int] = []
+    ran: list[int] = []
+
+    class Recorder(Capturer):
+        def capture(self, work, inputs, what, instead):  # type: ignore[no-untyped-def]
+            captured.append(len(inputs[0]))
+            return Captured(Graph(), inputs, work(*inputs))  # type: ignore[arg-type]
+
+    def step(rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
+        ran.append(len(rows))
+        return torch.zeros(len(rows), dtype=torch.uint8)
+
+    graphs = StepGraphs(step, 256, Recorder(torch.device("cpu"), print))
+    assert len(graphs(list(range(1, 61)), 10)) == 60 and captured == [64]
+    for _ in range(12):  # 63 rows for nothing each time
+        assert len(graphs([5], 10)) == 1
+    assert captured == [64]
+    graphs([5], 10)
+    assert captured == [64, 1]
+    graphs([5, 7], 10)
+    graphs([5, 7], 4)
+    assert captured == [64, 1, 2], "of other solver steps there is none yet"
+    graphs(list(range(1, 100)), 10)
+    assert captured == [64, 1, 2, 128] == ran
+    graphs.forget()
+    graphs([5], 10)
+    assert captured[-1] == 1
+
+
+def test_a_prefill_is_captured_when_its_size_comes_again() -> None:
+    captured: list[tuple[int, ...]] = []
+
+    class Recorder(Capturer):
+        def capture(self, work, inputs, what, instead):  # type: ignore[no-untyped-def]
+            captured.append(tuple(len(tensor) for tensor in inputs))
+            return Captured(Graph(), inputs, work(*inputs))  # type: ignore[arg-type]
+
+    def prefill(size: Size, layout: torch.Tensor, patches: torch.Tensor) -> Hidden:
+        return Hidden(layout.new_zeros(size.rows, 2, 1), layout > 0)
+
+    graphs = PrefillGraphs(prefill, Recorder(torch.device("cpu"), print))
+    small, large = Size(64, 8, 8, 0, 64, 128), Size(128, 16, 16, 128, 128, 128)
+
+    def run(size: Size) -> bool:
+        return graphs(size, torch.arange(size.integers), torch.zeros(size.patches, 2, 2)) is not None
+
+    assert [run(size) for size in (small, large, small, small, large)] == [False, False, True, True, True]
+    assert captured == [(small.integers, 0), (large.integers, 128)]
+    hidden = graphs(small, torch.zeros(small.integers, dtype=torch.int64), torch.zeros(0, 2, 2))
+    assert hidden is not None
+    graphs.forget()
+    assert run(small) and len(captured) == 3

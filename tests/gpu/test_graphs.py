@@ -82,6 +82,16 @@ def test_poisoned_rows_and_pages_change_nothing(model: VoxCPM2) -> None:
         assert_same(poisoned[name], clip, 1e-6)
 
 
+def test_a_prefill_is_the_same_before_and_after_its_capture(model: VoxCPM2) -> None:
+    engine = Engine(model, EngineConfig(max_batch=16))
+    first = run(engine, mixed(model, 16))
+    for _ in range(3):
+        again = run(engine, mixed(model, 16))
+        for name, clip in first.items():
+            assert_same(again[name], clip, 1e-6)
+    assert engine.runner.prefill_graphs is not None and engine.runner.prefill_graphs.sizes
+
+
 def test_a_thousand_replays_drift_nowhere(model: VoxCPM2) -> None:
     engine = Engine(model, EngineConfig(max_batch=8))
     requests = same_length_requests(model, 8, 20)

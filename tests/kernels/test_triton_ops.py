@@ -16,7 +16,7 @@ elif os.environ.get("TRITON_INTERPRET") == "1":
 else:
     pytest.skip("no GPU, and TRITON_INTERPRET=1 is not set", allow_module_level=True)
 
-from voxcli.kernels import torch_ops, triton_linear, triton_ops
+from voxcli.kernels import torch_ops, triton_gated, triton_linear, triton_ops
 from voxcli.kernels.torch_ops import Rms
 
 DTYPES = [torch.float32, torch.bfloat16]
@@ -54,6 +54,28 @@ def test_silu_mul_of_rows_to_be_divided(width: int, dtype: torch.dtype) -> None:
     ours = triton_ops.silu_mul(gate_up, rms)
     # the twin rounds the divided rows, which the kernel never writes down
     close(ours, torch_ops.silu_mul(gate_up.float(), Rms(rms.x.float(), rms.eps)).to(dtype))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="Triton's interpreter has no persistent loops")
+@pytest.mark.parametrize(("rows", "width", "columns"), [(1024, 1024, 4096), (1397, 2048, 6144), (5632, 1024, 4096)])
+def test_gated_products_of_many_rows(rows: int, width: int, columns: int) -> None:
+    x = draw(rows, width, dtype=torch.bfloat16) * torch.linspace(0.1, 4, rows, device=DEVICE)[:, None].bfloat16()
+    gate_up = draw(2 * columns, width, dtype=torch.bfloat16, seed=1) * 2 / width**0.5
+    if not triton_gated.fits(x, gate_up):
+        pytest.skip("this card copies no tiles by itself, or Triton is too old for it")
+    ours = triton_gated.gated(x, 1e-5, gate_up)
+    product = (x.double() @ gate_up.double().T) * torch.rsqrt(x.double().square().mean(-1, keepdim=True) + 1e-5)
+    gate, up = product.chunk(2, -1)
+    close(ours, (gate * gate.sigmoid() * up).to(ours.dtype))
+    assert torch.equal(triton_gated.gated(x, 1e-5, gate_up), ours)
+    assert torch.equal(triton_gated.gated(x[:1030], 1e-5, gate_up), ours[:1030]), "a row does not know of the others"
+
+
+def test_which_rows_are_gated_at_once() -> None:
+    gate_up = draw(512, 64, dtype=torch.bfloat16)
+    assert not triton_gated.fits(draw(1023, 64, dtype=torch.bfloat16), gate_up), "too few"
+    assert not triton_gated.fits(draw(1024, 64), draw(512, 64)), "no room for tiles of 32 bit"
+    assert not triton_gated.fits(draw(1024, 64, dtype=torch.bfloat16), gate_up[:-2]), "not whole tiles"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -27,12 +27,13 @@ WARM = 0.2  # of the lines: caches, pools and the allocator fill up meanwhile
 
 
 class Look(NamedTuple):
-    """lines: landed so far; rss: MB; files: open; seconds: since the start."""
+    """lines: landed so far; rss: MB; files: open; seconds: since the start; cpu: seconds of CPU time since then."""
 
     lines: int
     rss: float
     files: int
     seconds: float
+    cpu: float
 
 
 class Watch:
@@ -41,7 +42,8 @@ class Watch:
     folders: frozenset[Path] = frozenset()
 
     def __init__(self) -> None:
-        self.began, self.lines, self.looks = time.perf_counter(), 0, list[Look]()
+        self.began, self.began_cpu = time.perf_counter(), time.process_time()
+        self.lines, self.looks = 0, list[Look]()
 
     def prepare(self, rate: int) -> None:
         pass
@@ -54,7 +56,8 @@ class Watch:
         self.lines += 1
         if self.lines % EVERY == 0:
             rss = int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-            self.looks.append(Look(self.lines, rss, len(list(OPEN.iterdir())), time.perf_counter() - self.began))
+            seconds, cpu = time.perf_counter() - self.began, time.process_time() - self.began_cpu
+            self.looks.append(Look(self.lines, rss, len(list(OPEN.iterdir())), seconds, cpu))
 
 
 @pytest.mark.long
@@ -63,7 +66,7 @@ def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) 
     count = int(os.environ.get("VOXCPM2_LINES", "10000"))
     settings = Settings(steps=2, max_seconds=0.5)
     jobs = [
-        Job(f"{n}", f"Line {n % 100} of them.", tmp_path / f"{n % 50}" / f"{n}.wav", settings=settings)
+        Job(f"{n}", f"Line {10 + n % 90} of them.", tmp_path / f"{n % 50}" / f"{n}.wav", settings=settings)
         for n in range(count)
     ]
     watch = Watch()
@@ -73,16 +76,21 @@ def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) 
     looks = [look for look in watch.looks if look.lines > WARM * count]
     slope = 1000 * float(np.polyfit([look.lines for look in looks], [look.rss for look in looks], 1)[0])
     files = {look.files for look in looks}
-    tenths = np.interp(np.linspace(0, count, 11), [0, *(look.lines for look in watch.looks)], [0, *times(watch.looks)])
-    spent = np.diff(tenths)
     print(
         f"\n{count:,} lines in {watch.looks[-1].seconds:.0f} s, {looks[0].rss:.0f} MB warm, {looks[-1].rss:.0f} MB at "
-        f"the end, slope {slope:.3f} MB per 1,000 lines, {min(files)} to {max(files)} files open, lines a second in "
-        f"each tenth: {', '.join(f'{count / 10 / s:.1f}' for s in spent)}"
+        f"the end, slope {slope:.3f} MB per 1,000 lines, {min(files)} to {max(files)} files open; in each tenth "
+        f"lines a second: {rates(watch.looks, [look.seconds for look in watch.looks])}, "
+        f"lines a CPU second: {rates(watch.looks, [look.cpu for look in watch.looks])}"
     )
     assert slope < 1.0
     assert max(files) - min(files) <= 2, "the file that is being written, and its folder"
 
 
-def times(looks: list[Look]) -> list[float]:
-    return [look.seconds for look in looks]
+def rates(looks: list[Look], spent: list[float]) -> str:
+    """Lines a second in each tenth of the run from the first look on, which the model's loading comes before.
+
+    spent: seconds since the start at each look.
+    """
+    lines = [look.lines for look in looks]
+    edges = np.linspace(lines[0], lines[-1], 11)
+    return " ".join(f"{rate:.2f}" for rate in np.diff(edges) / np.diff(np.interp(edges, lines, spent)))

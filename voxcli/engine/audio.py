@@ -38,6 +38,9 @@ class Finished:
         prompt = self.sequence.request.prompt
         return prompt.patches[-CONTEXT_PATCHES:] if prompt.continues else prompt.patches[:0]
 
+    def behind_context(self, latents: torch.Tensor) -> torch.Tensor:
+        return torch.cat((self.context.to(latents.device), latents)) if len(self.context) else latents
+
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
@@ -124,24 +127,24 @@ class AudioStage:
 
     def _start(self, members: list[Finished]) -> None:
         began = time.perf_counter()
-        device = self._model.device
         try:
             spoil = faults.point("decode")
             with self._beside():
-                audio = self.decoder.decode([torch.cat((f.context.to(device), f.latents)) for f in members])
+                audio = self.decoder.decode([f.behind_context(f.latents) for f in members])
                 audio = [
                     samples[len(f.context) * self._model.patch_samples :]
                     for f, samples in zip(members, audio, strict=True)
                 ]
                 if spoil:
                     audio[0].fill_(torch.nan)
-                sound = [s.isfinite().all() & f.latents.isfinite().all() for f, s in zip(members, audio, strict=True)]
+                # A sum is finite when all of its numbers are: samples lie between -1 and 1.
+                sound = [samples.sum() + f.latents.sum() for f, samples in zip(members, audio, strict=True)]
                 # The flags last: once they are here all of the group is.
                 group = _Group(
                     members,
                     [Download(samples) for samples in audio],
                     [Download(f.latents) for f in members],
-                    Download(torch.stack(sound)),
+                    Download(torch.stack(sound).isfinite()),
                     began,
                 )
         except Exception as error:
@@ -173,7 +176,7 @@ class AudioStage:
         latents = finished.latents.cpu()
         if latents.isfinite().all() and self.decoder.fused is not None and not finished.cancelled:
             try:
-                [audio] = self.decoder.decode([torch.cat((finished.context, latents))], exact=True)
+                [audio] = self.decoder.decode([finished.behind_context(latents)], exact=True)
                 samples = audio[len(finished.context) * self._model.patch_samples :].cpu()
             except Exception as error:
                 return Decoded(finished, error=f"audio decode failed: {in_one_line(error)}")

@@ -221,7 +221,7 @@ class Engine:
         sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
         if sequence is None or sequence.prefilled < sequence.prompt_length:
             return torch.empty(0, *self.model.patch_shape)
-        return self._latents(sequence)[first:]
+        return self._latents([sequence])[0][first:]
 
     # -- one step ---------------------------------------------------------------------------------------------
     @torch.inference_mode()
@@ -230,8 +230,9 @@ class Engine:
         # Flags are read one step late: what the last step queued may still run, what came before it has long run.
         self._read_flags(keep=self._queued)
         before = len(self._pending)
-        for sequence in [s for s in self.scheduler.running if s.finished]:
-            self._finish(sequence)
+        finished = [s for s in self.scheduler.running if s.finished]
+        for sequence, latents in zip(finished, self._latents(finished), strict=True):
+            self._finish(sequence, latents)
         for sequence in self.scheduler.admit():
             now = time.perf_counter()
             if sequence.admitted_at is None:
@@ -296,7 +297,7 @@ class Engine:
         return ready
 
     def _preempt(self, sequence: Sequence) -> None:
-        made = self._latents(sequence)
+        [made] = self._latents([sequence])
         self.scheduler.release(sequence)
         sequence.preempt(made.cpu())
         self.scheduler.add(sequence, first=True)
@@ -328,14 +329,19 @@ class Engine:
                     self._end(sequence, "error", error=f"the model gave no finite patch at step {patch - 1}")
 
     # -- requests out -----------------------------------------------------------------------------------------
-    def _latents(self, sequence: Sequence) -> torch.Tensor:
-        """All patches of a running sequence: those kept from before a preemption, the others from its pages."""
-        start = len(sequence.request.prompt)
-        made = self.runner.latents(sequence.pages, start + len(sequence.kept), start + sequence.patches)
-        return torch.cat((sequence.kept.to(self.model.device), made))
+    def _latents(self, sequences: list[Sequence]) -> list[torch.Tensor]:
+        """All patches of running sequences: those kept from before a preemption, the others from their pages."""
+        spans = []
+        for sequence in sequences:
+            start = len(sequence.request.prompt)
+            spans.append((sequence.pages, start + len(sequence.kept), start + sequence.patches))
+        made = self.runner.latents(spans)
+        return [
+            torch.cat((sequence.kept.to(self.model.device), latents)) if len(sequence.kept) else latents
+            for sequence, latents in zip(sequences, made, strict=True)
+        ]
 
-    def _finish(self, sequence: Sequence) -> None:
-        latents = self._latents(sequence)
+    def _finish(self, sequence: Sequence, latents: torch.Tensor) -> None:
         self.scheduler.release(sequence)
         if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts:
             sequence.retry()

@@ -1,20 +1,21 @@
 """The runner: the engine's hands on the device. It owns the cache, the state table and the ways to run a step.
 
 eager    any device, exactly the rows there are (or padded to a bucket)
-graphs   CUDA: a whole step is one captured graph
+graphs   CUDA: a whole step, or prefill, is one captured graph
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
 from voxcli import faults
-from voxcli.engine.graphs import StepGraphs, bucket_for, pad
+from voxcli.engine.graphs import Capturer, PrefillGraphs, StepGraphs, bucket_for, pad
 from voxcli.engine.pages import PAGE_SIZE, Cache
+from voxcli.engine.prefill import Chunk, Size, lay_out, prefill_step
 from voxcli.engine.state import StateTable
-from voxcli.engine.step import Chunk, decode_step, prefill_step
+from voxcli.engine.step import decode_step
 from voxcli.engine.transfer import upload
 from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
 from voxcli.model.locdit import Schedule
@@ -44,19 +45,35 @@ class Runner:
         self.state = StateTable(model, rows)
         self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
         self.largest = rows
+        self._context = self.state.block_table.shape[1] * PAGE_SIZE
         self._schedules: dict[int, Schedule] = {}
+        self.graphs: StepGraphs | None = None
+        self.prefill_graphs: PrefillGraphs | None = None
         # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
-        self.graphs = (
-            StepGraphs(self._widest_step, rows, model.device, say) if graphs and self.attend.fixed_shapes else None
-        )
+        if graphs and self.attend.fixed_shapes:
+            self._capturer = Capturer(model.device, say)
+            self.graphs = StepGraphs(self._widest_step, rows, self._capturer)
+            self.prefill_graphs = PrefillGraphs(self._run_prefill, self._capturer)
 
     def prefill(self, chunks: list[Chunk]) -> Hidden | None:
-        """See `prefill_step`."""
+        """Run chunks of many rows in one packed call; hidden states of those that end their prompt, in order. They
+        hold until the next prefill.
+        """
         spoil = faults.point("prefill")
-        hidden = prefill_step(self.model, self.state, self.cache, self.attend, chunks)
-        if spoil and hidden is not None:
+        exact = Size.of(chunks)
+        padded = exact.padded(self.largest, self._context) if self.padded else None
+        size = padded or exact
+        layout, patches = lay_out(self.state, chunks, size)
+        hidden = None
+        if padded and self.prefill_graphs is not None:
+            hidden = self.prefill_graphs(padded, layout, patches)
+        if hidden is None:
+            hidden = self._run_prefill(size, upload(layout, self.model.device), upload(patches, self.model.device))
+        if not exact.ends:
+            return None
+        if spoil:
             hidden.mu.fill_(torch.nan)
-        return hidden
+        return Hidden(hidden.mu[: exact.ends], hidden.stop[: exact.ends])
 
     def decode(self, rows: list[int], solver_steps: int, max_kv: int) -> torch.Tensor:
         """Queue one step of `rows`; flags, uint8[len(rows)] on the device.
@@ -72,23 +89,34 @@ class Runner:
         on_device = upload(pad(rows, bucket), self.model.device)
         return self._step(on_device, solver_steps, max_kv)[: len(rows)]
 
-    def latents(self, pages: list[int], first: int, end: int) -> torch.Tensor:
-        """Patches at positions first .. end - 1 of the request that owns `pages`, float32[n, patch_size, feat_dim]."""
-        span = torch.arange(first, end)
-        slots = torch.tensor(pages)[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE
-        return self.cache.latents[upload(slots, self.model.device)]
+    def latents(self, spans: Sequence[tuple[list[int], int, int]]) -> Sequence[torch.Tensor]:
+        """For each request's (pages, first, end) its patches at positions first .. end - 1, float32[n, patch_size,
+        feat_dim], all read at once.
+        """
+        if not spans:
+            return []
+        positions = [torch.arange(first, end) for _, first, end in spans]
+        slots = [
+            torch.tensor(pages)[span // PAGE_SIZE] * PAGE_SIZE + span % PAGE_SIZE
+            for (pages, _, _), span in zip(spans, positions, strict=True)
+        ]
+        return self.cache.latents[upload(torch.cat(slots), self.model.device)].split([len(span) for span in positions])
 
     def shrink(self, largest: int) -> None:
         """Go on with at most `largest` requests at once, and give back the memory that more would need."""
         self.largest = largest
         if self.graphs is not None:
-            self.graphs.forget()
             self.graphs.largest = largest
+            for graphs in (self.graphs, self.prefill_graphs, self._capturer):
+                graphs.forget()
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
 
+    def _run_prefill(self, size: Size, layout: torch.Tensor, patches: torch.Tensor) -> Hidden:
+        return prefill_step(self.model, self.cache, self.attend, size, layout, patches)
+
     def _widest_step(self, rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
-        return self._step(rows, solver_steps, self.state.block_table.shape[1] * PAGE_SIZE)
+        return self._step(rows, solver_steps, self._context)
 
     def _step(self, rows: torch.Tensor, solver_steps: int, max_kv: int) -> torch.Tensor:
         if solver_steps not in self._schedules:

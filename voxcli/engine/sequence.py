@@ -7,8 +7,8 @@ import time
 import torch
 
 from voxcli.engine.noise import NoiseSource
+from voxcli.engine.prefill import Chunk
 from voxcli.engine.request import Request, Timings
-from voxcli.engine.step import Chunk
 
 
 class Sequence:

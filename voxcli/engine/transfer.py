@@ -15,6 +15,11 @@ def upload(value: torch.Tensor, device: torch.device) -> torch.Tensor:
     return value.pin_memory().to(device, non_blocking=True)
 
 
+def upload_into(place: torch.Tensor, value: torch.Tensor) -> None:
+    """The same into a tensor that is there."""
+    place.copy_(value.pin_memory() if place.is_cuda else value, non_blocking=True)
+
+
 class Download:
     """A copy of a device tensor on its way to the CPU, queued behind what makes it."""
 

@@ -110,6 +110,8 @@ class TorchPagedAttention:
         starts, lens = batch.cu_q.tolist(), batch.kv_lens.tolist()
         for row, kv_len in enumerate(lens):
             new = slice(starts[row], starts[row + 1])
+            if new.start == new.stop:  # it only pads
+                continue
             span = torch.arange(kv_len, device=q.device)
             slots = batch.block_table[row, span // page_size] * page_size + span % page_size
             mask = span <= batch.positions[new, None]

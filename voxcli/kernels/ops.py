@@ -70,10 +70,12 @@ def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, ga
     norm: as in `norm_linear`; gate_up: [2 * columns, width], the weights of the gate before those of up.
     """
     if _fused(x):
-        from voxcli.kernels import triton_linear, triton_ops
+        from voxcli.kernels import triton_gated, triton_linear, triton_ops
 
         if norm is None and _one_row(x, len(gate_up) // 2):
             return triton_linear.one_row(x, gate_up, eps=eps, gated=True)
+        if norm is None and triton_gated.fits(x, gate_up):
+            return triton_gated.gated(x, eps, gate_up)
         return triton_ops.silu_mul(*norm_linear(x, norm, eps, gate_up))
     return torch_ops.norm_gated_linear(x, norm, eps, gate_up)
 

@@ -51,7 +51,7 @@ def _rms_norm_kernel(x_ptr, weight_ptr, out_ptr, width, eps, OVERLAP: tl.constex
 
 
 @triton.jit
-def _inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
+def inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
     """1 / root mean square of WIDTH numbers."""
     block: tl.constexpr = triton.next_power_of_2(WIDTH)
     column = tl.arange(0, block)
@@ -60,7 +60,7 @@ def _inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _inverse_rms_of_rows(x_ptr, inside, eps, WIDTH: tl.constexpr, ROWS: tl.constexpr):
+def inverse_rms_of_rows(x_ptr, inside, eps, WIDTH: tl.constexpr, ROWS: tl.constexpr):
     """The same of ROWS rows side by side, [ROWS, 1], where inside [ROWS, 1]: a part of each row at a time."""
     block: tl.constexpr = min(128, triton.next_power_of_2(WIDTH))
     row = tl.arange(0, ROWS)[:, None]
@@ -107,7 +107,7 @@ def _silu_mul_kernel(
     up = tl.load(gate_up_ptr + row * 2 * width + width + column, mask=inside, other=0.0)
     wide, factor = gate.to(tl.float32), up.to(tl.float32)
     if WIDTH:
-        scale = _inverse_rms(x_ptr + row * WIDTH, eps, WIDTH)
+        scale = inverse_rms(x_ptr + row * WIDTH, eps, WIDTH)
         wide, factor = wide * scale, factor * scale
     activated = (wide / (1.0 + tl.exp(-wide))).to(gate.dtype).to(tl.float32)
     tl.store(out_ptr + row * width + column, (activated * factor).to(gate.dtype), mask=inside)
@@ -155,7 +155,7 @@ def _rope_and_write_kernel(
     first = tl.load(qkv_ptr + base, mask=inside, other=0.0)
     second = tl.load(qkv_ptr + base + HALF, mask=inside, other=0.0)
     if WIDTH:
-        scale = _inverse_rms(x_ptr + token * WIDTH, eps, WIDTH)
+        scale = inverse_rms(x_ptr + token * WIDTH, eps, WIDTH)
         first = (first.to(tl.float32) * scale).to(first.dtype)
         second = (second.to(tl.float32) * scale).to(second.dtype)
     if ROPE:
@@ -257,10 +257,10 @@ def _local_attention_kernel(
     is_key, is_query = row < keys, row < queries
     of_keys = tl.full((ROWS, 1), 1.0, tl.float32)
     if WIDTH:
-        of_keys = _inverse_rms_of_rows(x_ptr + batch * keys * WIDTH, is_key, eps, WIDTH, ROWS)
+        of_keys = inverse_rms_of_rows(x_ptr + batch * keys * WIDTH, is_key, eps, WIDTH, ROWS)
     of_queries = of_keys
     if WIDTH and FIRST:
-        of_queries = _inverse_rms_of_rows(x_ptr + (batch * keys + FIRST) * WIDTH, is_query, eps, WIDTH, ROWS)
+        of_queries = inverse_rms_of_rows(x_ptr + (batch * keys + FIRST) * WIDTH, is_query, eps, WIDTH, ROWS)
     at = batch * kv_batch + row * kv_token + kv * (2 * HALF) + column
     k1 = tl.load(k_ptr + at, mask=is_key, other=0.0)
     k2 = tl.load(k_ptr + at + HALF, mask=is_key, other=0.0)

@@ -104,11 +104,12 @@ class VoxCPM2(nn.Module):
         """[n, patch_size, feat_dim] to the LM's embeddings [n, hidden]."""
         return self.enc_to_lm_proj(self.feat_encoder(patches.to(self.dtype)))
 
-    def embed(self, token_ids: torch.Tensor, audio_at: torch.Tensor, patches: torch.Tensor) -> torch.Tensor:
-        """Packed positions [N] to embeddings [N, hidden]; patches[i] is at position audio_at[i] (int64)."""
+    def embed(self, token_ids: torch.Tensor, is_audio: torch.Tensor, patches: torch.Tensor) -> torch.Tensor:
+        """Packed positions [N] to embeddings [N, hidden]; the patches, in order, are those of the audio positions."""
         embeds = self.base_lm.embed_tokens(token_ids)
         if len(patches):
-            embeds[audio_at] = self.encode_patches(patches)
+            of_position = (is_audio.cumsum(0) - 1).clamp(min=0)
+            embeds = torch.where(is_audio[:, None], self.encode_patches(patches)[of_position], embeds)
         return embeds
 
     def advance(

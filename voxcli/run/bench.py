@@ -160,7 +160,8 @@ def run_bench(loaded: Loaded, concurrency: Sequence[int], load: Load, on_row: Ca
     rows = []
     for requests in concurrency:
         on_row(requests)
-        _generate(engine, requests, load, load.patches)
+        for patches in (min(2, load.patches), load.patches):  # a prefill is captured when its size comes again
+            _generate(engine, requests, load, patches)
         rows.append(_measure(engine, requests, load, rates))
     return Report(
         model=loaded.name,

@@ -1,0 +1,116 @@
+"""Gate and up products of an MLP with SiLU(gate) * up at once: the products never reach memory.
+
+For many rows. A program for each multiprocessor goes through tiles of the result; tiles of x and of the weights are
+copied by the tensor memory accelerator of Hopper and newer cards. cuBLAS multiplies a little faster, but what it
+writes, 46 MB for a layer of LocDiT with 128 requests, has to be read again: one H200 takes 89 us for both, 76 us here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
+
+from voxcli.kernels.triton_ops import inverse_rms, overlap
+
+try:
+    from triton.tools.tensor_descriptor import TensorDescriptor
+except ImportError:  # Triton before 3.4
+    TensorDescriptor = None
+
+# Rows and pairs of columns of a tile, and what of the sum is copied at a time, by warps that have so many stages.
+ROWS, PAIRS, INNER, WARPS, STAGES = 128, 128, 64, 8, 4
+MANY_ROWS = 1024  # fewer tiles leave multiprocessors without work
+
+
+@triton.jit
+def _scale_kernel(x_ptr, scale_ptr, eps, WIDTH: tl.constexpr, OVERLAP: tl.constexpr):
+    """1 / root mean square of each row, float32."""
+    if OVERLAP:
+        # In this order: who starts early because of it may read what came before this kernel, though not `scale`.
+        gdc_wait()
+        gdc_launch_dependents()
+    row = tl.program_id(0).to(tl.int64)
+    tl.store(scale_ptr + row, inverse_rms(x_ptr + row * WIDTH, eps, WIDTH))
+
+
+@triton.jit(do_not_specialize=["rows"])
+def _gated_kernel(
+    x_desc,
+    weight_desc,
+    out_desc,
+    scale_ptr,
+    rows,
+    columns,
+    WIDTH: tl.constexpr,
+    ROWS: tl.constexpr,
+    PAIRS: tl.constexpr,
+    INNER: tl.constexpr,
+    OVERLAP: tl.constexpr,
+):
+    """weight_desc: [2, columns, width]. A block of it holds the weights of gate and of up for the same columns."""
+    row_tiles = tl.cdiv(rows, ROWS)
+    tiles = row_tiles * (columns // PAIRS)
+    for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
+        row = tile % row_tiles * ROWS
+        column = tile // row_tiles * PAIRS
+        both = tl.zeros((ROWS, 2 * PAIRS), tl.float32)
+        for start in range(0, WIDTH, INNER):
+            x = x_desc.load([row, start])
+            weight = weight_desc.load([0, column, start]).reshape(2 * PAIRS, INNER)
+            both = tl.dot(x, weight.T, both)
+        gate, up = tl.split(tl.permute(tl.reshape(both, (ROWS, 2, PAIRS)), (0, 2, 1)))
+        if OVERLAP:
+            gdc_wait()  # for the scale; x was there before
+        index = row + tl.arange(0, ROWS)
+        scale = tl.load(scale_ptr + index, mask=index < rows, other=0.0)[:, None]
+        gate, up = gate * scale, up * scale
+        out_desc.store([row, column], (gate / (1.0 + tl.exp(-gate)) * up).to(out_desc.dtype))
+
+
+@cache
+def _processors(index: int | None) -> int:
+    """Multiprocessors of a card that copies tiles by itself; 0 of an older one."""
+    properties = torch.cuda.get_device_properties(index)
+    return properties.multi_processor_count if properties.major >= 9 else 0
+
+
+def fits(x: torch.Tensor, gate_up: torch.Tensor) -> bool:
+    """Whether `gated` can be used and pays."""
+    if TensorDescriptor is None or not x.is_cuda or x.numel() < MANY_ROWS * x.shape[-1]:
+        return False
+    whole = len(gate_up) % (2 * PAIRS) == 0 and x.shape[-1] % INNER == 0
+    return whole and x.element_size() == 2 and x.is_contiguous() and _processors(x.device.index) > 0
+
+
+def gated(
+    x: torch.Tensor, eps: float, gate_up: torch.Tensor, rows: int = ROWS, pairs: int = PAIRS, inner: int = INNER
+) -> torch.Tensor:
+    """SiLU(gate) * up of x [..., width] divided by the root mean square of its rows; [N, columns].
+
+    gate_up: [2 * columns, width], the gate's weights before up's; rows, pairs, inner: of a tile.
+    """
+    x = x.view(-1, x.shape[-1])
+    (count, width), columns = x.shape, len(gate_up) // 2
+    out, scale = x.new_empty(count, columns), x.new_empty(count, dtype=torch.float32)
+    _scale_kernel[(count,)](x, scale, eps, WIDTH=width, num_warps=1, **overlap(x))
+    tiles = triton.cdiv(count, rows) * (columns // pairs)
+    _gated_kernel[(min(tiles, _processors(x.device.index) if x.is_cuda else 3),)](
+        TensorDescriptor.from_tensor(x, [rows, inner]),
+        TensorDescriptor.from_tensor(gate_up.view(2, columns, width), [2, pairs, inner]),
+        TensorDescriptor.from_tensor(out, [rows, pairs]),
+        scale,
+        count,
+        columns,
+        WIDTH=width,
+        ROWS=rows,
+        PAIRS=pairs,
+        INNER=inner,
+        num_warps=WARPS,
+        num_stages=STAGES,
+        **overlap(x),
+    )
+    return out
