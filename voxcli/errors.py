@@ -8,7 +8,7 @@ VoxError                    1  anything below; its message is one line and says 
  +- ModelError              3  no usable model
  |   +- ModelNotFound       3  nothing at that path, or not in the local cache
  |   +- CheckpointError     3  a folder that is there but incomplete, foreign or damaged
- |   +- DeviceError         3  the device, dtype or backend asked for is not to be had
+ |   +- DeviceError         3  the device, dtype or backend asked for is not to be had, or no longer works
  +- OutputError             1  a file or folder that can't be written
  +- SynthesisError          1  the engine ran and failed
 
@@ -93,7 +93,7 @@ class CheckpointError(ModelError):
 
 
 class DeviceError(ModelError):
-    """The device, dtype or backend asked for is not to be had on this machine."""
+    """The device, dtype or backend asked for is not to be had on this machine, or the device no longer works."""
 
 
 class OutputError(VoxError):

@@ -120,6 +120,22 @@ def test_what_a_fault_costs(
     check_resumed(undisturbed, capsys)
 
 
+def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
+    undisturbed: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from voxcli.engine import transfer
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transfer, "answers", lambda device: False)
+        faults.arm("step:error:3")
+        assert run(COMMAND) == 3
+    said = capsys.readouterr().err
+    assert told_lost(said, undisturbed) == set(LINES)
+    assert said.splitlines()[-1] == "voxcpm2: cpu no longer works (RuntimeError: a fault at step)"
+    assert Path("out/results.jsonl").read_text() == ""
+    check_resumed(undisturbed, capsys)
+
+
 @pytest.mark.parametrize(
     ("fault", "code", "told"),
     [

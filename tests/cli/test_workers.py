@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.run.fleets import workers_of
+from tests.run.fleets import busiest, workers_of
 from voxcli import faults
 from voxcli.cli.main import run
 from voxcli.errors import ModelNotFound
@@ -110,7 +110,7 @@ def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
 ) -> None:
     with start(tiny_checkpoint, "--workers", "2", "--max-batch", "4") as process:
         wait_for(4, process)
-        os.kill(workers_of(process.pid)[0], signal.SIGKILL)
+        os.kill(busiest(process.pid), signal.SIGKILL)
         told = finish(process)
     check(plain)
     said = told.splitlines()
@@ -119,6 +119,18 @@ def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
     assert died.startswith("voxcpm2: worker ") and "its process ended; its " in died
     assert any(line.startswith(f"{COUNT} of {COUNT} lines done, 0 failed") for line in said)
     assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in told
+
+
+def test_a_worker_that_hangs_is_replaced(plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path) -> None:
+    with start(tiny_checkpoint, "--workers", "2", "--max-batch", "4", "--hang-timeout", "5") as process:
+        wait_for(4, process)
+        hung = busiest(process.pid)
+        os.kill(hung, signal.SIGSTOP)
+        told = finish(process)
+    check(plain)
+    (died,) = [line for line in told.splitlines() if " died: " in line]
+    assert f"(process {hung} on " in died and "nothing has moved there for 5 s; its " in died
+    assert not Path(f"/proc/{hung}").exists(), "what hangs is ended"
 
 
 class Cluster(NamedTuple):
@@ -130,8 +142,9 @@ class Cluster(NamedTuple):
 
 
 CLUSTER = """
-import logging, sys, warnings
+import logging, os, sys, warnings
 warnings.simplefilter("ignore")
+os.environ["RAY_AUTH_MODE"] = "disabled"  # else newer ones let only this process in
 import ray
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL,
          object_store_memory=100 << 20)

@@ -9,9 +9,11 @@ import torch
 
 from tests.engine.helpers import TEXTS, alone, assert_same, latents, request, run
 from voxcli.engine import runner as runner_module
+from voxcli.engine import transfer
 from voxcli.engine.decode import AudioDecoder
 from voxcli.engine.engine import Engine, EngineConfig
 from voxcli.engine.request import Request, Sampling
+from voxcli.errors import DeviceError
 from voxcli.model.prompt import Prompt, build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -53,6 +55,47 @@ def test_an_exception_of_one_row_ends_that_row(
     monkeypatch.undo()
     for name, clip in alone(tiny_model, good).items():
         assert_same(clips[name], clip)
+
+
+@pytest.mark.parametrize("stage", ["prefill", "decode", "audio", "latents"])
+def test_a_device_that_no_longer_works_is_nobodys_fault(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    """Else a GPU that breaks at night would fail every line that is left, one by one."""
+    engine = Engine(tiny_model)
+    owner, name = (engine.audio.decoder, "decode") if stage == "audio" else (engine.runner, stage)
+    real, calls = getattr(owner, name), iter(range(1000))
+
+    def breaks(*arguments):  # type: ignore[no-untyped-def]
+        if next(calls) < 2 and stage != "audio":
+            return real(*arguments)
+        raise RuntimeError("CUDA error: an illegal memory access\nwas encountered")
+
+    monkeypatch.setattr(owner, name, breaks)
+    monkeypatch.setattr(transfer, "answers", lambda device: False)
+    for n in range(6):
+        engine.add(request(tiny_model, f"{n}", "hello world", seed=n, max_len=6 + n))
+    with pytest.raises(DeviceError, match=r"^cpu no longer works \(RuntimeError: CUDA error: an illegal memory"):
+        while engine.has_work:
+            assert all(clip.error is None for clip in engine.step())
+            if stage == "prefill":
+                engine.add(request(tiny_model, f"late-{next(calls)}", "hello", seed=1, max_len=6))
+    assert engine.has_work
+
+
+def test_an_error_of_a_row_is_none_of_the_device(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert transfer.answers(torch.device("cpu"))
+    monkeypatch.setattr(torch, "ones", raising(torch.OutOfMemoryError("no room")))
+    assert transfer.answers(torch.device("meta")), "memory that runs out comes back"
+    monkeypatch.setattr(torch, "ones", raising(RuntimeError("CUDA error")))
+    assert not transfer.answers(torch.device("meta"))
+
+
+def raising(error: Exception):  # type: ignore[no-untyped-def]
+    def function(*arguments: object, **values: object) -> None:
+        raise error
+
+    return function
 
 
 def test_an_audio_decode_that_fails_ends_one_clip(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from voxcli.run.fingerprint import model_identity
 from voxcli.run.fleet import Lost
 from voxcli.run.load import ModelOptions
-from voxcli.run.worker import Encoded, Orders, Worker
+from voxcli.run.worker import Encoded, Hello, Orders, Worker
 
 NONCE = "a nonce"
 
@@ -40,6 +40,7 @@ class ThreadHandle:
     def __init__(self, orders: Orders):
         self.worker = Worker(orders)
         self.alive, self._gone = True, False
+        self.frozen = False  # it answers nothing more until it is killed
         self.asked: list[str] = []
         self._pool = ThreadPoolExecutor(8)
         self._open: set[Future[Any]] = set()
@@ -51,6 +52,8 @@ class ThreadHandle:
             answer.set_exception(Lost("it was killed"))
             return answer
         self._open.add(answer)
+        if self.frozen:
+            return answer
 
         def call() -> None:
             try:
@@ -64,18 +67,20 @@ class ThreadHandle:
         return answer
 
     def _answer(self, answer: Future[Any], give: Callable[[Any], None], value: object) -> None:
-        if answer in self._open:
+        if answer in self._open and not self.frozen:
             self._open.discard(answer)
             give(value)
 
     def die(self) -> None:
         """All that was asked is lost, as with a process that is gone."""
-        self.alive = False
+        self.alive = self.frozen = False
         for answer in list(self._open):
             self._answer(answer, answer.set_exception, Lost("it was killed"))
         self.kill()
 
-    def kill(self) -> None:
+    def kill(self, hello: Hello | None = None) -> None:
+        if self.frozen:
+            self.die()
         self.alive = False
         if not self._gone:
             self._gone = True
@@ -115,6 +120,16 @@ def workers_of(driver: int) -> list[int]:
             except (OSError, ValueError):
                 continue
     return [worker for worker in found if driver in ancestors(worker, parents)]
+
+
+def busiest(driver: int) -> int:
+    """The worker that has computed most: it has loaded, and speaks."""
+
+    def computed(process: int) -> int:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    return max(workers_of(driver), key=computed)
 
 
 def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:

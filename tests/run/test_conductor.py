@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -91,12 +92,12 @@ def conduct(
     out: Path,
     say: Callable[[str], None] = print,
     max_retries: int = 3,
+    **values: Any,
 ) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     with ResultLog(out) as log:
-        run = Conductor(
-            fleet, plan.utterances, out, max_retries=max_retries, log=log, say=say, rate=16_000, encoder=str, poll_s=0.5
-        )
+        values = {"poll_s": 0.5, "rate": 16_000, "encoder": str} | values
+        run = Conductor(fleet, plan.utterances, out, max_retries=max_retries, log=log, say=say, **values)
         for outcome in run.run():
             assert outcome.job.id not in outcomes
             outcomes[outcome.job.id] = outcome
@@ -167,6 +168,59 @@ def test_lines_of_workers_that_die_run_elsewhere(
     died = [remark for remark in said if " died: it was killed" in remark]
     assert len(died) == len(fleet.made) - 2 >= 3
     assert "run again" in died[0] or "runs again" in died[0]
+
+
+@pytest.mark.parametrize("how", ["it answers nothing", "its engine makes no step"])
+def test_a_worker_that_hangs_is_taken_for_dead(
+    how: str,
+    tiny_checkpoint: Path,
+    recordings: list[Path],
+    tmp_path: Path,
+    alone: tuple[dict[str, bytes], dict[str, Any]],
+) -> None:
+    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    said: list[str] = []
+    woken = threading.Event()
+    real = Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        if member.handle is fleet.made[0]:
+            member.handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
+            member.handle.frozen = how == "it answers nothing"
+        real(self, member, lines)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        try:
+            conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
+        finally:
+            woken.set()
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    [died] = [remark for remark in said if " died: " in remark]
+    assert died.startswith("worker 1 (process ") and "died: nothing has moved there for 2 s; its " in died
+    assert len(fleet.made) == 3
+
+
+def test_where_no_worker_can_be_started_again_the_others_go_on(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+) -> None:
+    good, broken = orders(tiny_checkpoint, tmp_path), orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
+    fleet = ThreadFleet(2, good, good, broken)
+    said: list[str] = []
+    real = Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        real(self, member, lines)
+        if member.handle is fleet.made[0]:
+            member.handle.die()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 3
+    [told] = [remark for remark in said if "can't be started again" in remark]
+    assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 go on without it")
 
 
 def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoint: Path, tmp_path: Path) -> None:

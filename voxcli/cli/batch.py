@@ -69,6 +69,7 @@ def batch(
     workers: options.Workers = None,
     ray_address: options.RayAddress = None,
     max_retries: options.MaxRetries = None,
+    hang_timeout: options.HangTimeout = None,
     max_batch: options.MaxBatch = None,
     model: options.Model = None,
     lora: options.Lora = None,
@@ -96,7 +97,7 @@ def batch(
     from voxcli.run.subtitles import subtitles_named
 
     stages = Stages()
-    crew = make_crew(workers, ray_address, max_retries)
+    crew = make_crew(workers, ray_address, max_retries, hang_timeout)
     common = read_defaults(defaults) if defaults is not None else Common()
     settings = options.settings(
         preset,

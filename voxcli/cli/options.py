@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from voxcli.errors import InputError
-from voxcli.run.crew import MAX_RETRIES
+from voxcli.run.crew import HANG_S, MAX_RETRIES
 from voxcli.run.settings import DEFAULTS, Settings
 from voxcli.run.shown import one_line
 
@@ -156,6 +156,15 @@ MaxRetries = Annotated[
         "--max-retries",
         min=0,
         help=f"How often a line is run again whose worker died.  [default: {MAX_RETRIES}]",
+    ),
+]
+HangTimeout = Annotated[
+    float | None,
+    typer.Option(
+        "--hang-timeout",
+        min=1,
+        metavar="SECONDS",
+        help=f"A worker that makes no step for so long is taken for dead.  [default: {HANG_S:.0f}]",
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]

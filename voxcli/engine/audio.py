@@ -18,7 +18,7 @@ from voxcli import faults
 from voxcli.engine.decode import CONTEXT_PATCHES, AudioDecoder
 from voxcli.engine.request import StopReason
 from voxcli.engine.sequence import Sequence
-from voxcli.engine.transfer import Download
+from voxcli.engine.transfer import Download, check_device
 from voxcli.errors import in_one_line
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -148,6 +148,7 @@ class AudioStage:
                     began,
                 )
         except Exception as error:
+            check_device(self._model.device, error)
             if isinstance(error, torch.OutOfMemoryError):
                 self._clips = max(1, len(members) // 2)
                 self._waiting = members + self._waiting
@@ -179,6 +180,7 @@ class AudioStage:
                 [audio] = self.decoder.decode([finished.behind_context(latents)], exact=True)
                 samples = audio[len(finished.context) * self._model.patch_samples :].cpu()
             except Exception as error:
+                check_device(self._model.device, error)
                 return Decoded(finished, error=f"audio decode failed: {in_one_line(error)}")
             if samples.isfinite().all():
                 return Decoded(finished, samples.numpy(), latents, seconds=seconds)

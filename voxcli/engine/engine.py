@@ -29,7 +29,7 @@ from voxcli.engine.scheduler import Scheduler
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.stream import ClipStream
-from voxcli.engine.transfer import Download
+from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError, in_one_line
 from voxcli.model.voxcpm2 import VoxCPM2
@@ -224,9 +224,19 @@ class Engine:
         return self._latents([sequence])[0][first:]
 
     # -- one step ---------------------------------------------------------------------------------------------
-    @torch.inference_mode()
     def step(self) -> list[Clip]:
-        """End what is finished, admit, prefill, make one patch for every ready row. Returns clips that are complete."""
+        """End what is finished, admit, prefill, make one patch for every ready row. Returns clips that are complete.
+
+        Raises DeviceError when the device no longer works: nobody's clip is to blame, and none can be made any more.
+        """
+        try:
+            return self._step()
+        except RuntimeError as error:
+            check_device(self.model.device, error)
+            raise
+
+    @torch.inference_mode()
+    def _step(self) -> list[Clip]:
         # Flags are read one step late: what the last step queued may still run, what came before it has long run.
         self._read_flags(keep=self._queued)
         before = len(self._pending)
@@ -403,6 +413,7 @@ class Engine:
         try:
             run(sequences)
         except Exception as error:
+            check_device(self.model.device, error)
             if isinstance(error, torch.OutOfMemoryError) and len(self.scheduler.running) > 1:
                 self._shrink()
             elif len(sequences) > 1:

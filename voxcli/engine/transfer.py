@@ -1,8 +1,10 @@
-"""Small tensors between the CPU and the device, without either waiting for the other."""
+"""Small tensors between the CPU and the device, without either waiting for the other; and whether it still answers."""
 
 from __future__ import annotations
 
 import torch
+
+from voxcli.errors import DeviceError, in_one_line
 
 
 def upload(value: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -41,3 +43,23 @@ class Download:
         if self._event is not None:
             self._event.synchronize()
         return self._value
+
+
+def check_device(device: torch.device, error: Exception) -> None:
+    """Raises DeviceError when `error` is the device's own: after some errors of CUDA nothing works in this process any
+    more, and every request that is left would fail for no fault of its own.
+    """
+    if not answers(device):
+        raise DeviceError(f"{device} no longer works ({in_one_line(error)})") from error
+
+
+def answers(device: torch.device) -> bool:
+    """Whether the device still computes."""
+    if device.type == "cpu":
+        return True
+    try:
+        return bool(torch.ones(1, device=device).sum().item() == 1)
+    except torch.OutOfMemoryError:
+        return True
+    except RuntimeError:
+        return False

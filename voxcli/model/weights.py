@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import pickle
+import warnings
 import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -197,7 +198,9 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
             handle = stack.enter_context(safe_open(path, framework="pt"))
             return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
         # Files of torch before 1.6 are no zip archives and can't be mapped.
-        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about what is refused below
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
         tensors = loaded.get("state_dict", loaded)
         for name, value in tensors.items():
             if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:

@@ -100,6 +100,7 @@ def speak_on(
             utterances,
             out,
             max_retries=crew.max_retries,
+            hang_s=crew.hang_s,
             log=log,
             say=display.say,
             rate=read_config(choice.folder).audio_vae_config.sample_rate,
@@ -153,9 +154,22 @@ class RayHandle:
             answer.set_exception(_plain(error))
         return answer
 
-    def kill(self) -> None:
+    def kill(self, hello: Hello | None = None) -> None:
         with suppress(RayError, ValueError):
             ray.kill(self._actor)
+        if hello is not None:  # Ray asks a process to end itself
+            for node in ray.nodes():
+                if node["Alive"] and node["NodeManagerHostname"] == hello.host:
+                    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there).remote(hello.process)
+
+
+def _end_process(process: int) -> None:
+    """Runs on the machine of a worker that hangs."""
+    command = Path(f"/proc/{process}/cmdline")
+    if not command.parent.parent.exists() or (command.exists() and b"ray::" in command.read_bytes()):
+        with suppress(OSError):
+            os.kill(process, signal.SIGKILL)
 
 
 def _plain(error: BaseException) -> BaseException:

@@ -18,6 +18,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from voxcli.errors import SynthesisError, VoxError, in_one_line
+from voxcli.run.crew import HANG_S
 from voxcli.run.dispatch import Dispatch, Line
 from voxcli.run.fleet import Fleet, Lost, Member
 from voxcli.run.landing import Landing
@@ -40,6 +41,7 @@ class Conductor:
     rate:     of the model's voice encoder in Hz, and `encoder` gives its identity.
     started:  is called when the first worker has loaded;  running: with patches so far of requests under way.
     poll_s:   how long a worker waits for a result before it answers that there is none.
+    hang_s:   a worker that has lines and makes no step for so long is taken for dead.
     """
 
     def __init__(
@@ -56,13 +58,14 @@ class Conductor:
         started: Callable[[Hello], None] = lambda hello: None,
         running: Callable[[dict[str, int]], None] = lambda patches: None,
         poll_s: float = 10.0,
+        hang_s: float = HANG_S,
         stages: Stages | None = None,
     ):
         self.fleet, self.out, self.say = fleet, out, say
         self.dispatch = Dispatch(max_retries)
         self.stages = stages or Stages()
         self.last_death: float | None = None  # Unix time
-        self._started, self._running, self._poll_s = started, running, poll_s
+        self._started, self._running, self._poll_s, self._hang_s = started, running, poll_s, hang_s
         self._utterances = [_seeded(utterance) for utterance in utterances]
         self._left = len(self._utterances)
         self._members: dict[str, Member] = {}
@@ -127,18 +130,25 @@ class Conductor:
             member = self._members[name]
             self._when(member.handle.ask("give_back", count), partial(self._given_back, member))
         if time.monotonic() - self._looked > 1.0:
+            self._looked = time.monotonic()
             self._look_for_late_ones()
+            self._look_for_hung_ones()
 
     def _look_for_late_ones(self) -> None:
-        self._looked = time.monotonic()
         unloaded = [member for member in self._members.values() if member.hello is None]
         late = [member for member in unloaded if not member.late and self._looked - member.since > LATE_S]
         for member in late:
             member.late = True
             self.dispatch.lost(member.name)
         if late:
-            loaded = self.fleet.size - len(unloaded)
-            self.say(f"{loaded} of {self.fleet.size} workers have loaded; the others load, or wait for the cluster")
+            loaded = len(self._members) - len(unloaded)
+            self.say(f"{loaded} of {len(self._members)} workers have loaded; the others load, or wait for the cluster")
+
+    def _look_for_hung_ones(self) -> None:
+        """Those that answer nothing, or make no step though they have lines."""
+        for member in list(self._members.values()):
+            if member.hello is not None and self._looked - member.moved > self._hang_s:
+                self._died(member, Lost(f"nothing has moved there for {self._hang_s:.0f} s"), hung=True)
 
     def _hand(self, member: Member, lines: Sequence[Line]) -> None:
         places: dict[object, int] = {}
@@ -157,8 +167,8 @@ class Conductor:
         self._when(member.handle.ask("put", orders, *voices), partial(self._handed, member))
 
     # -- workers ------------------------------------------------------------------------------------------------
-    def _start(self, name: str) -> None:
-        member = self._members[name] = Member(name, self.fleet.start(), time.monotonic())
+    def _start(self, name: str, again: bool = False) -> None:
+        member = self._members[name] = Member(name, self.fleet.start(), time.monotonic(), again)
         self.dispatch.expect(name)
         self._when(member.handle.ask("load"), partial(self._loaded, member))
 
@@ -170,20 +180,33 @@ class Conductor:
         if not self._here(member):
             return
         error = future.exception()
-        if isinstance(error, VoxError):
-            raise error
         if isinstance(error, Lost):
             self._died(member, error)
             return
+        others = any(other.hello is not None for other in self._members.values())
+        if isinstance(error, Exception) and member.again and others:
+            self._given_up(member, error)
+            return
+        if isinstance(error, VoxError):
+            raise error
         if error is not None:
             raise SynthesisError(f"a worker could not start: {in_one_line(error)}") from error  # type: ignore[arg-type]
         member.hello = hello = future.result()
+        member.moved = time.monotonic()
         if all(other is member or other.hello is None for other in self._members.values()):
             self._started(hello)
         if member.late:  # until now no share was kept for it
             self.dispatch.expect(member.name)
         self.dispatch.join(member.name, hello.rows)
         self._ask(member)
+
+    def _given_up(self, member: Member, error: Exception) -> None:
+        """Where it ran, none can be started any more, as on a GPU that is broken: the others go on."""
+        del self._members[member.name]
+        member.handle.kill()
+        if member.name in self.dispatch.stations:
+            self.dispatch.lost(member.name)
+        self.say(f"{member} can't be started again: {in_one_line(error)}; {len(self._members)} go on without it")
 
     def _ask(self, member: Member) -> None:
         member.polling = True
@@ -197,6 +220,8 @@ class Conductor:
             self._died(member, error)
             return
         report = future.result()
+        if report.steps != member.steps or report.landed or not self.dispatch.has_lines(member.name):
+            member.steps, member.moved = report.steps, time.monotonic()
         self._landed(member, report)
         if self._ending:
             return
@@ -231,13 +256,13 @@ class Conductor:
         else:
             self._voices.encoded(todo.source, future)
 
-    def _died(self, member: Member, error: BaseException) -> None:
+    def _died(self, member: Member, error: BaseException, hung: bool = False) -> None:
         """Its unfinished lines run elsewhere, and another worker takes its place."""
         self.last_death = time.time()
         member.stopped = True
         if self._ending:
             return
-        member.handle.kill()  # whatever is left of it
+        member.handle.kill(member.hello if hung else None)  # whatever is left of it
         station = self.dispatch.stations.get(member.name)  # none of one that is late
         unfinished = len(station.lines) if station is not None else 0
         failed = self.dispatch.lost(member.name) if station is not None else []
@@ -259,7 +284,7 @@ class Conductor:
                 f"workers died {self._fruitless} times in a row and no line was spoken, the last one: {reason}; "
                 "the same command goes on with what is left"
             )
-        self._start(member.name)
+        self._start(member.name, again=True)
 
     # -- results ------------------------------------------------------------------------------------------------
     def _landed(self, member: Member, report: Report) -> None:

@@ -10,6 +10,7 @@ from voxcli.errors import InputError
 
 # After one death in small company, after two alone, alone once more: it takes a killer, or bad luck four times over.
 MAX_RETRIES = 3
+HANG_S = 600.0  # a step of the full model with all rows takes half a minute on a slow CPU, its first prefill more
 
 
 @dataclass(frozen=True)
@@ -19,14 +20,18 @@ class Crew:
     count:       how many; None: as many as the machines suit.
     address:     of a running Ray cluster, or "auto" for the one this machine is part of; None: this machine alone.
     max_retries: how often a line is run again whose worker died meanwhile.
+    hang_s:      a worker that has lines and makes no step for so long is taken for dead.
     """
 
     count: int | None = None
     address: str | None = None
     max_retries: int = MAX_RETRIES
+    hang_s: float = HANG_S
 
 
-def make_crew(workers: str | None, address: str | None, max_retries: int | None) -> Crew | None:
+def make_crew(
+    workers: str | None, address: str | None, max_retries: int | None = None, hang_s: float | None = None
+) -> Crew | None:
     """From the options of a command; None when one engine in this process is wanted.
 
     Raises InputError for what is no number of workers, and when Ray is not installed.
@@ -34,6 +39,8 @@ def make_crew(workers: str | None, address: str | None, max_retries: int | None)
     if workers is None and address is None:
         if max_retries is not None:
             raise InputError("--max-retries is for lines whose worker died: it needs --workers or --ray-address")
+        if hang_s is not None:
+            raise InputError("--hang-timeout is for workers: it needs --workers or --ray-address")
         return None
     count = None
     if workers is not None and workers != "auto":
@@ -41,7 +48,9 @@ def make_crew(workers: str | None, address: str | None, max_retries: int | None)
             raise InputError(f"--workers is a number from 1 on, or auto, not {workers!r}")
         count = int(workers)
     check_address(address)
-    return Crew(count, address, MAX_RETRIES if max_retries is None else max_retries)
+    return Crew(
+        count, address, MAX_RETRIES if max_retries is None else max_retries, HANG_S if hang_s is None else hang_s
+    )
 
 
 def check_address(address: str | None) -> None:

@@ -155,6 +155,10 @@ class Dispatch:
         self._hungry.update(self.stations)
         return failed
 
+    def has_lines(self, name: str) -> bool:
+        station = self.stations.get(name)
+        return station is not None and bool(station.lines)
+
     # -- lines out ----------------------------------------------------------------------------------------------
     def hand_out(self) -> dict[str, list[Line]]:
         """To every worker what it may take now, the emptiest first and one at a time, so that all get long ones."""

@@ -19,7 +19,8 @@ class Handle(Protocol):
     def ask(self, method: str, *values: object) -> Future[Any]:
         """Calls a method of `voxcli.run.worker.Worker`. The future raises what that raises, or Lost."""
 
-    def kill(self) -> None: ...
+    def kill(self, hello: Hello | None = None) -> None:
+        """hello: of one that hangs, and may not hear that it is to end."""
 
 
 class Fleet(Protocol):
@@ -37,6 +38,9 @@ class Member:
     """A worker of the crew.
 
     since:    when it was started, by the monotonic clock.  hello: once it has loaded.
+    again:    it has taken the place of one that died.
+    steps:    that its engine had made when it last answered.
+    moved:    when it was last seen to have made one, or to have nothing to do, by the monotonic clock.
     encoding: voices it has been asked to encode.  polling: its next results have been asked for.
     late:     its share of the lines is not kept any longer.
     """
@@ -44,7 +48,10 @@ class Member:
     name: str
     handle: Handle
     since: float
+    again: bool = False
     hello: Hello | None = None
+    steps: int = 0
+    moved: float = 0.0
     encoding: int = 0
     polling: bool = False
     late: bool = False

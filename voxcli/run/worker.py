@@ -94,6 +94,7 @@ class Report:
     """What has come of a worker's lines since it was last asked.
 
     rows:    that its engine has now.
+    steps:   that it has made.
     patches: so far, of the requests that run; only where that is watched.
     remarks: for people.
     ended:   why it speaks no more; None while it does.
@@ -101,6 +102,7 @@ class Report:
 
     landed: tuple[Landed, ...] = ()
     rows: int = 0
+    steps: int = 0
     patches: dict[str, int] | None = None
     remarks: tuple[str, ...] = ()
     ended: str | None = None
@@ -117,6 +119,7 @@ class Worker:
         self._known: dict[str, Heard] = {}  # voices of lines that have not begun
         self._remarks: deque[str] = deque()
         self._patches: dict[str, int] | None = None
+        self._steps = 0
         self._ended: str | None = None
         self._stopping = False
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
@@ -219,6 +222,7 @@ class Worker:
         if self._stopping:
             raise _Stop
         self._patches = patches
+        self._steps += 1
 
     # -- small things -------------------------------------------------------------------------------------------
     def _encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> Encoded:
@@ -250,6 +254,7 @@ class Worker:
         return Report(
             landed=tuple(landed),
             rows=self._loaded.engine.scheduler.most,
+            steps=self._steps,
             patches=self._patches if self._orders.watched else None,
             remarks=tuple(self._remarks.popleft() for _ in range(len(self._remarks))),
             ended=None if landed else self._ended,  # whoever hears that it has ended asks for nothing more
