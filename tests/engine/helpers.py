@@ -48,7 +48,7 @@ def mixed(model: VoxCPM2, count: int) -> list[Request]:
             voice=i,
             seed=i,
             cfg=(2.0, 1.0, 3.5)[i % 3],
-            steps=(10, 4, 7)[i // 2 % 3],
+            steps=(4, 2, 3)[i // 2 % 3],
             max_len=40,
         )
         for i in range(count)
