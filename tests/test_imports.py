@@ -13,20 +13,21 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "voxcli"
 
 ALLOWED = {
-    "cli": {"cli", "run", "errors"},
-    "run": {"faults", "run", "text", "audio", "engine", "model", "kernels", "errors"},
+    "cli": {"cli", "run", "files", "errors"},
+    "run": {"faults", "files", "run", "text", "audio", "engine", "model", "kernels", "errors"},
     "engine": {"faults", "engine", "model", "kernels", "errors"},
-    "model": {"faults", "model", "kernels", "errors"},
+    "model": {"faults", "files", "model", "kernels", "errors"},
     "kernels": {"kernels", "errors"},
     "text": {"text", "errors"},
     "audio": {"faults", "audio", "errors"},
     "errors": set(),
     "faults": set(),
+    "files": set(),
     "__main__": {"cli"},
     "__init__": {"engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
-WITHOUT_TORCH = {"text", "audio", "errors", "faults"}
+WITHOUT_TORCH = {"text", "audio", "errors", "faults", "files"}
 
 
 def sources() -> list[Path]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -110,6 +111,14 @@ def test_a_lora_of_another_model_is_named(tiny_checkpoint: Path, tmp_path: Path)
 def test_a_wrong_config_is_named(tiny_checkpoint: Path, folder: Path, config: object, told: str) -> None:
     (folder / "lora_config.json").write_text(json.dumps(config))
     with pytest.raises(CheckpointError, match=told):
+        load_model(tiny_checkpoint, lora=folder)
+
+
+@pytest.mark.parametrize("name", ["lora_config.json", "lora_weights.safetensors"])
+def test_a_pipe_is_no_part_of_it(tiny_checkpoint: Path, folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
         load_model(tiny_checkpoint, lora=folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -180,6 +181,16 @@ def test_a_preview_tells_what_is_left_and_how_long_it_takes(tmp_path: Path) -> N
     first, second = preview(make_plan(more), tmp_path, "changed")
     assert first == "3 lines done before and unchanged, 1 to speak (1 new)"
     assert re.fullmatch(r"about 10\.0 s of audio to speak, about .* at the speed of the results there \(.*\)", second)
+
+
+@pytest.mark.parametrize("target", [None, "/dev/zero"])
+def test_a_file_replaced_by_a_pipe_or_an_endless_device_is_made_again(target: str | None, tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    (tmp_path / "a.wav").unlink()
+    (tmp_path / "a.wav").symlink_to(target) if target else os.mkfifo(tmp_path / "a.wav")
+    assert run(tmp_path, [job(tmp_path)]).reasons == {"file unreadable": 1}
+    assert (tmp_path / "a.wav").is_file() and not (tmp_path / "a.wav").is_symlink()
+    assert agenda(tmp_path, [job(tmp_path)]).reasons == {}
 
 
 def test_results_of_another_version_are_made_again(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.cli.single import speak
 from voxcli.errors import InputError
+from voxcli.files import read_regular, read_stream
 
+MOST_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
 EXAMPLES = examples(
     'voxcpm2 synth "The sun is rising." -o sunrise.wav',
     "voxcpm2 synth --file chapter.txt -o chapter.flac --seed 7",
@@ -78,9 +80,9 @@ def read_text(text: str | None, file: Path | None) -> str:
         return text
     from voxcli.run.rows import decode
 
-    if file is None or str(file) == "-":
-        return decode(sys.stdin.buffer.read(), "stdin")
     try:
-        return decode(file.read_bytes(), str(file))
+        if file is None or str(file) == "-":
+            return decode(read_stream(sys.stdin.buffer, MOST_BYTES), "stdin")
+        return decode(read_regular(file, MOST_BYTES), str(file))
     except OSError as error:
-        raise InputError(f"can't read {file}: {error.strerror or error}") from error
+        raise InputError(f"can't read {file or 'stdin'}: {error.strerror or error}") from error

@@ -14,9 +14,11 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from voxcli.errors import CheckpointError, ModelNotFound
+from voxcli.files import read_regular
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
 Count = Annotated[int, Field(gt=0, le=1_024)]
+MOST_BYTES = 1 << 24  # of a file that describes a model or an adapter
 
 
 class Section(BaseModel):
@@ -188,7 +190,7 @@ def read_config(folder: Path) -> ModelConfig:
     if not folder.is_dir():
         raise ModelNotFound(f"{folder}: there is no such checkpoint folder")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_regular(path, MOST_BYTES).decode())
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: config.json is missing") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, numbers of 5,000 digits

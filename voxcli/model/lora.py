@@ -19,6 +19,8 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import CheckpointError, ModelNotFound
+from voxcli.files import read_regular
+from voxcli.model.config import MOST_BYTES
 
 CONFIG_FILE = "lora_config.json"
 WEIGHT_FILES = ("lora_weights.safetensors", "lora_weights.ckpt")
@@ -104,7 +106,7 @@ def read_lora(folder: Path, read_file: Callable[[Path], tuple[Read, Shapes]]) ->
 
 def _read_config(path: Path) -> tuple[_Values, str | None]:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(read_regular(path, MOST_BYTES).decode())
         if not isinstance(data, dict):
             raise CheckpointError(f"{path}: a LoRA's config is a JSON object")
         base = data.get("base_model")

@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from voxcli import faults
 from voxcli.errors import CheckpointError, DeviceError
+from voxcli.files import check_regular
 from voxcli.model.config import ModelConfig
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
 from voxcli.model.lora import read_lora
@@ -194,6 +195,7 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
     """A reader of single tensors, and the shapes of all."""
     try:
         faults.point("load")
+        check_regular(path)
         if path.suffix == ".safetensors":
             handle = stack.enter_context(safe_open(path, framework="pt"))
             return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118

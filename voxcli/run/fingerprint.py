@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from voxcli.files import open_regular
 from voxcli.run.settings import Settings
 
 if TYPE_CHECKING:
@@ -88,17 +89,18 @@ def read_fingerprint(value: object) -> Fingerprint | None:
 def model_identity(folders: Iterable[Path]) -> str:
     """A digest of a checkpoint (and of what is merged into it): names, sizes and content.
 
-    A copy of a folder is the same model, so times do not count. Of a file above WHOLE only the blocks at every STRIDE
-    and its end are read: a change that lies between them altogether is not noticed.
+    A copy of a folder is the same model, so times do not count; what is not a regular file does not either. Of a file
+    above WHOLE only the blocks at every STRIDE and its end are read: a change that lies between them altogether is not
+    noticed.
     """
     digest = hashlib.sha256()
     for folder in folders:
         for path in sorted(folder.iterdir()):
-            if path.suffix not in (".json", ".safetensors", ".bin", ".pth", ".ckpt"):
+            if path.suffix not in (".json", ".safetensors", ".bin", ".pth", ".ckpt") or not path.is_file():
                 continue
             size = path.stat().st_size
             digest.update(f"{path.name} {size}\n".encode())
-            with open(path, "rb") as file:
+            with open_regular(path) as file:
                 for place in [*range(0, size, BLOCK if size <= WHOLE else STRIDE), max(0, size - BLOCK)]:
                     file.seek(place)
                     digest.update(file.read(BLOCK))
@@ -106,9 +108,9 @@ def model_identity(folders: Iterable[Path]) -> str:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file, in hex. Raises OSError."""
+    """SHA-256 of a file, in hex. Raises OSError, also for what is not a regular file."""
     digest = hashlib.sha256()
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
+from voxcli.files import read_regular, read_stream
 from voxcli.run.fields import LineFields
 from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
@@ -25,6 +26,7 @@ from voxcli.run.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.run.voicefile import voice_path
 
 STDIN = "-"
+MOST_BYTES = 1 << 30
 
 
 Identity = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
@@ -90,11 +92,11 @@ def read_manifest(source: str, out: Path, common: Common = Common()) -> list[Job
 
 
 def _load(source: str) -> tuple[str, Path, bytes]:
-    if source == STDIN:
-        return "stdin", Path(), sys.stdin.buffer.read()
     path = Path(source)
     try:
-        return source, path.parent, path.read_bytes()
+        if source == STDIN:
+            return "stdin", Path(), read_stream(sys.stdin.buffer, MOST_BYTES)
+        return source, path.parent, read_regular(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"can't read the manifest {source}: {error.strerror or error}") from error
 

@@ -19,12 +19,14 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voxcli.audio.write import write_atomic
 from voxcli.errors import InputError, OutputError
+from voxcli.files import check_regular
 from voxcli.run.folders import data_folder
 from voxcli.run.outputs import make_folder, safe_name
 
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
 NAME = re.compile(r"\w[\w.-]{0,63}")
+MOST_BYTES = 1 << 28  # a minute of speech takes less than one
 
 Latents = NDArray[np.float32]
 
@@ -85,6 +87,7 @@ def read_info(path: Path) -> VoiceInfo:
     from safetensors import SafetensorError, safe_open
 
     try:
+        check_regular(path, MOST_BYTES)
         with safe_open(path, framework="np") as file:
             return VoiceInfo.model_validate_json((file.metadata() or {})[HEADER])
     except FileNotFoundError:
@@ -107,6 +110,7 @@ def read_latents(path: Path) -> dict[str, Latents]:
     from safetensors.numpy import load_file
 
     try:
+        check_regular(path, MOST_BYTES)
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"can't read the voice {path}: {error}") from error
