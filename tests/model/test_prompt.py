@@ -16,7 +16,7 @@ SHAPE = (2, 8)
 
 @pytest.fixture(scope="module")
 def tokenizer(tiny_checkpoint: Path) -> Tokenizer:
-    return Tokenizer.from_folder(tiny_checkpoint)
+    return Tokenizer.from_folder(tiny_checkpoint, 400)
 
 
 def voice(value: float, patches: int) -> torch.Tensor:

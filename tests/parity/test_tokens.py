@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.reference import import_reference
+from voxcli.model.config import read_config
 from voxcli.model.tokenizer import Tokenizer
 
 TEXTS = [
@@ -44,9 +45,13 @@ def wrapped(folder: Path, *, rebuilt: bool) -> Callable[[str], list[int]]:
     return mask_multichar_chinese_tokens(as_it_is)
 
 
+def ours(folder: Path) -> Tokenizer:
+    return Tokenizer.from_folder(folder, read_config(folder).lm_config.vocab_size)
+
+
 @pytest.mark.parametrize("text", TEXTS)
 def test_ids_equal_the_reference(random_checkpoint: Path, text: str) -> None:
-    assert Tokenizer.from_folder(random_checkpoint).encode(text) == wrapped(random_checkpoint, rebuilt=True)(text)
+    assert ours(random_checkpoint).encode(text) == wrapped(random_checkpoint, rebuilt=True)(text)
 
 
 @pytest.mark.parametrize(
@@ -57,10 +62,10 @@ def test_ids_equal_the_reference_on_the_file_as_it_is(
     random_checkpoint: Path, demo_voice: Path, voice: str, text: str
 ) -> None:
     folder = demo_voice if voice == "demo" else random_checkpoint
-    assert Tokenizer.from_folder(folder).encode(text) == wrapped(folder, rebuilt=False)(text)
+    assert ours(folder).encode(text) == wrapped(folder, rebuilt=False)(text)
 
 
 def test_han_pairs_are_split(random_checkpoint: Path) -> None:
-    tokenizer = Tokenizer.from_folder(random_checkpoint)
+    tokenizer = ours(random_checkpoint)
     assert len(tokenizer.encode("hello")) == 1, "the tiny tokenizer merges words"
     assert len(tokenizer.encode("大学生")) == 1 + 3, "a word mark and three characters, though one token exists"

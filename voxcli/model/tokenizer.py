@@ -9,7 +9,8 @@ from pathlib import Path
 
 import tokenizers
 
-from voxcli.errors import CheckpointError
+from voxcli.errors import CheckpointError, SynthesisError, in_one_line
+from voxcli.model.tokenizerfile import panics_as_errors, read_tokenizer
 
 _WORD_START = "\u2581"
 
@@ -32,20 +33,26 @@ class Tokenizer:
         }
 
     @classmethod
-    def from_folder(cls, folder: Path) -> Tokenizer:
-        """Read `folder`/tokenizer.json; CheckpointError when it is missing or damaged."""
+    def from_folder(cls, folder: Path, vocab_size: int) -> Tokenizer:
+        """Read `folder`/tokenizer.json for a model that knows the ids below `vocab_size`.
+
+        Raises CheckpointError when it is missing, damaged or of another model.
+        """
         path = folder / "tokenizer.json"
-        if not path.is_file():
-            raise CheckpointError(f"{folder}: tokenizer.json is missing")
-        try:
-            backend = tokenizers.Tokenizer.from_file(str(path))
-        except Exception as error:  # tokenizers raises plain Exception
-            raise CheckpointError(f"{path}: not a tokenizer ({error})") from None
+        backend = read_tokenizer(path)
+        highest = max(backend.get_vocab(with_added_tokens=True).values(), default=0)
+        if highest >= vocab_size:
+            raise CheckpointError(f"{path}: it has a token {highest}, config.json asks for ids below {vocab_size}")
         return cls(backend)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of `text`; none for an empty string."""
+        """Token ids of `text`; none for an empty string. Raises SynthesisError when the tokenizer fails."""
+        try:
+            with panics_as_errors():
+                encoded = self._backend.encode(text, add_special_tokens=False).ids
+        except Exception as error:  # tokenizers raises plain Exception
+            raise SynthesisError(f"the model's tokenizer failed at this text ({in_one_line(error)})") from error
         ids: list[int] = []
-        for token_id in self._backend.encode(text, add_special_tokens=False).ids:
+        for token_id in encoded:
             ids.extend(self._split.get(token_id, (token_id,)))
         return ids

@@ -103,7 +103,7 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
                 state[prefix + name] = sources.build(tensors).to(kind).to(to_device).contiguous()
     _fold_mup(state, config)
     model.load_state_dict(state, strict=True, assign=True)
-    model.tokenizer = Tokenizer.from_folder(folder)
+    model.tokenizer = Tokenizer.from_folder(folder, config.lm_config.vocab_size)
     return finish(model, to_device)
 
 

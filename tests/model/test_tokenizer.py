@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tokenizers
+
+from voxcli.errors import CheckpointError, SynthesisError
+from voxcli.model.tokenizer import Tokenizer
+from voxcli.model.weights import load_model
+
+LONGER = {"type": "Replace", "pattern": {"String": "e"}, "content": "e" * 16}
+DOUBLE = {"type": "Replace", "pattern": {"String": "e"}, "content": "ee"}
+FOR_EVER = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+
+
+def changed(source: Path, folder: Path, **parts: Any) -> Path:
+    """A folder with the tokenizer of `source`, some parts of it replaced."""
+    data = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer.json").write_text(json.dumps(data | parts), encoding="utf-8")
+    return folder
+
+
+def sequence(*steps: dict[str, Any], inner: str = "normalizers") -> dict[str, Any]:
+    return {"type": "Sequence", inner: list(steps)}
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"normalizer": LONGER | {"content": "e" * 100}}, "normalizer Replace: its text is no text of at most 16"),
+        ({"normalizer": sequence(LONGER, sequence(DOUBLE))}, "its replacements could make a text 32 times as long"),
+        ({"normalizer": sequence(*[LONGER] * 5)}, r"could make a text 1\.05e\+06 times as long"),
+        ({"normalizer": LONGER | {"pattern": {"Regex": "e"}}}, "normalizer Replace: its pattern is not plain text"),
+        ({"normalizer": LONGER | {"pattern": {"String": ""}}}, "normalizer Replace: its pattern is not plain text"),
+        ({"normalizer": {"type": "Prepend", "prepend": "x" * 17}}, "normalizer Prepend: its text is no text"),
+        ({"normalizer": sequence(*[{"type": "NFC"}] * 9)}, "normalizer: it has more than 8 steps"),
+        ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": ""}}, "normalizer: the kind 'Precompiled'"),
+        ({"normalizer": {"pattern": {"String": "e"}, "content": "e"}}, "normalizer: the kind 'None' is not one"),
+        ({"pre_tokenizer": FOR_EVER}, "pre_tokenizer Split: its pattern is not plain text"),
+        ({"pre_tokenizer": sequence(FOR_EVER, inner="pretokenizers")}, "pre_tokenizer Split: its pattern"),
+        ({"pre_tokenizer": 7}, "pre_tokenizer: the kind 'None' is not one that is used here"),
+        ({"model": {"type": "BPE", "vocab": {}, "merges": [], "end_of_word_suffix": "x" * 17}}, "end_of_word_suffix"),
+        ({"model": []}, "there is no model in it"),
+        ({"model": {"type": "BPE"}}, r"not a tokenizer \("),
+    ],
+)
+def test_a_tokenizer_that_could_explode_is_refused_in_one_line(
+    tiny_checkpoint: Path, tmp_path: Path, parts: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(CheckpointError, match=told) as caught:
+        Tokenizer.from_folder(changed(tiny_checkpoint, tmp_path, **parts), 400)
+    assert "tokenizer.json" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("parts", "tokens"),
+    [
+        ({"normalizer": sequence(LONGER, {"type": "NFKC"})}, 16),
+        ({"normalizer": None, "pre_tokenizer": {"type": "Digits", "individual_digits": True}}, 1),
+        ({"normalizer": None, "padding": {"strategy": {"Fixed": 10**6}}}, 1),
+        ({"normalizer": None, "post_processor": {"type": "Unheard"}, "decoder": {"type": "Unheard"}}, 1),
+    ],
+)
+def test_harmless_parts_are_used_and_those_that_do_not_matter_left_out(
+    tiny_checkpoint: Path, tmp_path: Path, parts: dict[str, Any], tokens: int
+) -> None:
+    assert len(Tokenizer.from_folder(changed(tiny_checkpoint, tmp_path, **parts), 400).encode("e")) == tokens
+
+
+def test_what_was_looked_at_is_what_is_read(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    path = changed(tiny_checkpoint, tmp_path) / "tokenizer.json"
+    hidden = json.dumps({"normalizer": LONGER | {"content": "e" * 100}})[1:-1]
+    path.write_text("{" + hidden + "," + path.read_text(encoding="utf-8")[1:], encoding="utf-8")
+    assert len(Tokenizer.from_folder(tmp_path, 400).encode("e")) == 2, "a word mark and the letter"
+
+
+@pytest.mark.parametrize("content", ["[" * 100_000, "9" * 5_000, "", "\xff"])
+def test_what_is_no_json_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(content, encoding="latin-1")
+    with pytest.raises(CheckpointError, match=r"tokenizer\.json: not"):
+        Tokenizer.from_folder(tmp_path, 400)
+
+
+def test_tokens_that_the_model_does_not_have_are_refused_at_loading(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "model"))
+    vocab = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
+    assert max(vocab.values()) == 399
+    data = (folder / "tokenizer.json").read_text(encoding="utf-8").replace('"h": 75', '"h": 400')
+    (folder / "tokenizer.json").write_text(data, encoding="utf-8")
+    with pytest.raises(CheckpointError, match=r"it has a token 400, config\.json asks for ids below 400"):
+        load_model(folder)
+
+
+def test_a_panic_of_the_library_is_an_error_of_the_text(capfd: pytest.CaptureFixture[str]) -> None:
+    backend = tokenizers.Tokenizer(tokenizers.models.BPE({"a": 0, "b": 1}, []))
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Split(tokenizers.Regex("(a+)+$"), "isolated")
+    with pytest.raises(SynthesisError, match="the model's tokenizer failed at this text") as caught:
+        Tokenizer(backend).encode("a" * 40 + "b")
+    assert "\n" not in str(caught.value)
