@@ -88,7 +88,7 @@ def test_a_pause_is_of_the_line_else_of_the_defaults_file_else_the_default(tmp_p
         ("preset: fast\n", "unknown field 'preset'"),
         ("steps: 1\n", "steps must be from 2 to 1000, not 1"),
         ("- steps\n", "input should be a valid dictionary"),
-        ("steps: [\n", "are not YAML"),
+        ("steps: [\n", "is not YAML"),
     ],
 )
 def test_what_is_wrong_in_a_defaults_file_is_told(tmp_path: Path, text: str, reason: str) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
 from pydantic import ValidationError
 
 from voxcli.errors import InputError
@@ -17,6 +16,7 @@ from voxcli.run.fields import LineFields
 from voxcli.run.manifest import Common, messages_of
 from voxcli.run.settings import DEFAULTS, NAMES
 from voxcli.run.voicefile import voice_path
+from voxcli.run.yamlfile import read_yaml
 
 
 class DefaultFields(LineFields):
@@ -25,14 +25,10 @@ class DefaultFields(LineFields):
 
 def read_defaults(path: Path) -> Common:
     """Raises InputError, naming the file and every field that is wrong."""
+    values = read_yaml(path, "the defaults file")
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8-sig"))
         fields = DefaultFields.model_validate(values or {}, strict=True)
         settings = DEFAULTS.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
-    except OSError as error:
-        raise InputError(f"can't read the defaults {path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"defaults {path} are not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         wrong = "; ".join(messages_of(error, values if isinstance(values, dict) else {}, DefaultFields))
         raise InputError(f"defaults {path}: {wrong}") from error

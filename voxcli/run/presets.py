@@ -13,13 +13,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import InputError
 from voxcli.run.fields import SettingFields
 from voxcli.run.folders import config_folder
 from voxcli.run.settings import DEFAULTS
+from voxcli.run.yamlfile import read_yaml
 
 Count = Annotated[int, Field(gt=0)]
 
@@ -86,13 +86,10 @@ def read_preset(named: str) -> Preset:
 
 
 def _read(path: Path) -> Preset:
+    values = read_yaml(path, "the preset")
     try:
-        preset = Preset.model_validate(yaml.safe_load(path.read_text(encoding="utf-8-sig")))
+        preset = Preset.model_validate(values)
         DEFAULTS.updated(preset.settings.model_dump(exclude_none=True))
-    except OSError as error:
-        raise InputError(f"can't read the preset {path}: {error.strerror or error}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise InputError(f"preset {path} is not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "file"
