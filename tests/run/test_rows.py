@@ -50,11 +50,15 @@ def test_a_pretty_printed_array_tells_the_line_where_each_object_begins() -> Non
         ('[{"text": "one"}]\nmore', 2, "text after the end"),
         ('[{"text": "one"}', 1, "a comma or the closing ] is missing"),
         ('[{"text": "one"},\n 7]', 2, "not int"),
+        ('[1, null, "x"]', 1, "not int"),
+        ("[" * 100_000, 1, "not JSON: nested too deeply"),
+        ("[laughs] Hello.", 1, "not JSON: Expecting value at column 2"),
+        ("Hello.", 1, "not JSON: Expecting value at column 1"),
     ],
 )
 def test_a_broken_array_is_a_problem_with_its_line(text: str, line: int, reason: str) -> None:
     problems = [row for row in rows("a.json", text) if isinstance(row, Problem)]
-    assert [problem.line for problem in problems] == [line]
+    assert {problem.line for problem in problems} == {line}
     assert reason in problems[0].message
 
 
@@ -108,6 +112,18 @@ def test_plain_text_is_a_row_a_line() -> None:
         ("a.json", '{"text": "a"}\n{"text": "b"}', "jsonl"),
         ("A.CSV", "text", "csv"),
         ("book.txt", '{"not": "json"}', "text"),
+        ("book.txt", '[1, "the first chapter"]', "text"),
+        ("a.json", '[1, null, "x"]', "json"),
+        ("a.json", "[laughs] Hello.", "json"),
+        ("a.json", "Hello.", "jsonl"),
+        ("stdin", '[1, null, "x"]', "json"),
+        ("stdin", "[null]", "json"),
+        ("stdin", '["one"]', "json"),
+        ("stdin", "[" * 100_000, "json"),
+        ("stdin", "[1] A footnote, and [2] another.", "text"),
+        ("stdin", "[null and void] It is.", "text"),
+        ("stdin", "[[The sea]] was calm.", "text"),
+        ("stdin", "[" * 100_000 + "x", "text"),
     ],
 )
 def test_the_format_is_told_by_the_name_else_by_the_beginning(source: str, text: str, expected: str) -> None:

@@ -24,9 +24,12 @@ SUFFIXES: Mapping[str, Format] = {
     ".tsv": "tsv",
     ".tab": "tsv",
     ".txt": "text",
+    ".json": "json",
 }
 MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
-ARRAY = re.compile(r"\s*\[\s*[{\]]")
+ARRAY = re.compile(r"\s*\[\s*[{\]]")  # of objects, or empty
+# What begins in brackets as JSON does, and is no text such as "[1] A footnote." or "[laughs] Hello."
+ANY_ARRAY = re.compile(r'\s*\[[\s\[]*(?:[{\]"]|$|(?:-?\d[\d.eE+-]*|true|false|null)\s*(?:,|\]\s*$))')
 SPACE = re.compile(r"[ \t\n]*")
 
 
@@ -52,10 +55,14 @@ def decode(data: bytes, source: str) -> str:
 def detect(source: str, text: str) -> Format:
     """By the file's name, else by how its text begins."""
     known = SUFFIXES.get(PurePath(source).suffix.lower())
-    if known == "jsonl" or known is None:
-        if ARRAY.match(text):
+    if known == "jsonl":
+        return "json" if ARRAY.match(text) else "jsonl"
+    if known == "json":
+        return "json" if text.lstrip().startswith("[") else "jsonl"
+    if known is None:
+        if ANY_ARRAY.match(text):
             return "json"
-        return known or ("jsonl" if text.lstrip().startswith("{") else "text")
+        return "jsonl" if text.lstrip().startswith("{") else "text"
     return known
 
 
