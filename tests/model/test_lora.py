@@ -114,6 +114,13 @@ def test_a_wrong_config_is_named(tiny_checkpoint: Path, folder: Path, config: ob
         load_model(tiny_checkpoint, lora=folder)
 
 
+@pytest.mark.parametrize("content", ["[" * 100_000, '{"r": ' + "9" * 5_000 + "}", "{", "\xff"])
+def test_a_config_that_is_no_json_is_named(tiny_checkpoint: Path, folder: Path, content: str) -> None:
+    (folder / "lora_config.json").write_text(content, encoding="latin-1")
+    with pytest.raises(CheckpointError, match=r"lora_config\.json: not readable as JSON"):
+        load_model(tiny_checkpoint, lora=folder)
+
+
 @pytest.mark.parametrize("name", ["lora_config.json", "lora_weights.safetensors"])
 def test_a_pipe_is_no_part_of_it(tiny_checkpoint: Path, folder: Path, name: str) -> None:
     (folder / name).unlink()

@@ -116,5 +116,5 @@ def _read_config(path: Path) -> tuple[_Values, str | None]:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise CheckpointError(f"{path}: {'.'.join(map(str, first['loc'])) or 'config'}: {first['msg']}") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, numbers of 5,000 digits
         raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
