@@ -158,6 +158,16 @@ def test_samples_beyond_full_scale_are_scaled_down(tmp_path: Path) -> None:
     assert "beyond full scale" in voice.notes[0]
 
 
+def test_samples_at_the_limit_of_floats_are_scaled_down_too(tmp_path: Path) -> None:
+    path = tmp_path / "voice.wav"
+    samples = np.full(2 * RATE, 3.4e38, np.float32)
+    samples[::3] *= -1
+    soundfile.write(path, samples, RATE, subtype="FLOAT")
+    voice = read_voice(path, RATE)  # a warning would be an error here
+    assert voice.samples.tolist()[:3] == pytest.approx([-1, 1, 1], rel=1e-6)
+    assert voice.notes == ("scaled down by 3.4e+38: its samples went beyond full scale",)
+
+
 def test_a_long_recording_is_cut_at_a_pause(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     clip = np.concatenate([speech(3.0), np.zeros(RATE // 5, np.float32), speech(4.0)])

@@ -128,9 +128,11 @@ def _cut_at_pause(samples: NDArray[np.float32], rate: int, max_s: float) -> NDAr
 
 def _gain(path: Path, samples: NDArray[np.float32], rate: int) -> tuple[float, str]:
     """What to multiply by and why; (1, "") for a normal level. AudioError for silence."""
-    # Without a constant offset: it is not sound.
-    rms = active_rms((samples - samples.mean(dtype=np.float64)).astype(np.float32), rate)
     peak = float(np.abs(samples).max())
+    full = max(peak, 1.0)
+    # Within full scale, so that nothing gets beyond float32, and without a constant offset: it is not sound.
+    level = samples / np.float32(full)
+    rms = full * active_rms((level - level.mean(dtype=np.float64)).astype(np.float32), rate)
     if rms < SILENT_RMS:
         raise AudioError(f"{shown(path)}: there is only silence in it (level {_db(rms)})")
     if peak > 1.0:
