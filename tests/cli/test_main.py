@@ -166,6 +166,14 @@ def test_a_closed_stream_that_is_needed_is_one_line(arguments: str, code: int, t
     assert (done.returncode, done.stdout, done.stderr) == (code, "", f"voxcpm2: {told}\n")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_words_for_people_that_can_not_be_written_are_lost_and_nothing_else(tmp_path: Path) -> None:
+    for arguments in ("presets 2>/dev/full", "batch none.jsonl -o out 2>/dev/full", "synth 2>/dev/full"):
+        done = shell(arguments, tmp_path)
+        assert done.returncode == (0 if "presets" in arguments else 2), arguments
+        assert bool(done.stdout) == ("presets" in arguments)
+
+
 def shell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     line = f"exec {shlex.quote(sys.executable)} -m voxcli {arguments}"
     return subprocess.run(["sh", "-c", line], cwd=folder, env=environment(), capture_output=True, text=True)

@@ -54,6 +54,27 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
     assert not killed.exists()
 
 
+def test_what_can_not_be_written_keeps_nothing_else_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("lines.jsonl").write_text('{"id": "a", "text": "One."}\n{"id": "b", "text": "Two."}')
+    Path("out/a.srt").mkdir(parents=True)
+    command = ["batch", "lines.jsonl", "-o", "out", *FAST, "--subtitles", "srt", "--report", "report.html"]
+    assert run([*command, "--join", "book.wav"]) == 1
+    told = capsys.readouterr().err.splitlines()
+    assert told[-1] == "voxcpm2: out/a.srt: can't be written (Is a directory)"
+    assert any(line.startswith("2 of 2 lines done") for line in told)
+    assert all(Path(name).is_file() for name in ("out/b.srt", "book.wav", "book.srt", "report.html"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text there")
+def test_a_folder_whose_name_is_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = os.fsdecode(b"o\xff")
+    Path("lines.jsonl").write_text('{"id": "a", "text": "One."}')
+    command = ["batch", "lines.jsonl", "-o", folder, *FAST, "--report", "report.html", "--join", f"{folder}/book.wav"]
+    assert run(command) == 0
+    assert Path(folder, "book.wav").is_file() and Path("report.html").is_file()
+    assert "unexpected" not in capsys.readouterr().err
+
+
 def test_synth_writes_subtitles_beside_the_file() -> None:
     assert run(["synth", "Hello there. And on.", "-o", "hello.flac", "--subtitles", "vtt", *FAST]) == 0
     end = soundfile.info("hello.flac").duration

@@ -85,6 +85,33 @@ def test_a_log_that_can_not_be_written_is_an_output_error(tmp_path: Path) -> Non
         pass
 
 
+@pytest.mark.parametrize("how", ["removed", "replaced", "its folder moved"])
+def test_results_that_nobody_will_find_are_an_error(tmp_path: Path, how: str) -> None:
+    """As when a file system is unmounted in mid-run: else a run would end well, and leave nothing."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    path = folder / "results.jsonl"
+    with pytest.raises(OutputError, match=r"results\.jsonl was taken away or replaced while"), ResultLog(folder) as log:
+        log.append(Result("a", "a.wav", "a", "ok"))
+        if how == "its folder moved":
+            folder.rename(tmp_path / "elsewhere")
+        else:
+            path.unlink()
+        if how == "replaced":
+            path.touch()
+        log.append(Result("b", "b.wav", "b", "ok"))
+
+
+def test_results_are_written_through_no_link(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.jsonl", tmp_path / "out"
+    outside.write_text("mine\n")
+    folder.mkdir()
+    (folder / "results.jsonl").symlink_to(outside)
+    with pytest.raises(OutputError, match="is a link"), ResultLog(folder):
+        pass
+    assert outside.read_text() == "mine\n"
+
+
 def test_a_failure_keeps_the_error_and_its_exit_code(tmp_path: Path) -> None:
     outcome = failure(Job("a", "Hello.", tmp_path / "a.wav"), AudioError("voice.wav: empty"), tmp_path)
     assert outcome.result == Result("a", "a.wav", "Hello.", "failed", error="voice.wav: empty")
@@ -113,8 +140,10 @@ def test_paths_are_told_from_the_folder_of_the_results() -> None:
         {"cues": [["0", "1", "a"]]},
         {"cues": [[0, float("inf"), "a"]]},
         {"cues": [[0, 1, 2]]},
+        {"cues": [[0, 1, "half a \ud83d"]]},
         {"cues": 7},
         {"id": 7},
+        {"text": "\udc00"},
         {"id": []},
         {"out": None},
         {"status": "done"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ def peaks(path: Path, count: int) -> list[float]:
     Holds one part in memory. Raises AudioError.
     """
     try:
-        with soundfile.SoundFile(path) as sound:
+        with soundfile.SoundFile(os.fsencode(path)) as sound:
             size = max(1, -(-sound.frames // count))
             return [float(np.abs(part).max()) for part in sound.blocks(size, dtype="float32") if len(part)]
     except (OSError, soundfile.SoundFileError) as error:

@@ -137,5 +137,7 @@ def batch(
 
     summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, crew=crew)
     print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
+    if summary.error is not None:
+        raise summary.error
     if summary.failed or (summary.cut_off and not allow_truncated):
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Stand-ins for standard streams that were closed when the program began (`2>&-`).
+"""Stand-ins for standard streams that were closed when the program began (`2>&-`), and for a stderr that fails later.
 
 Python has None for those, and `print(..., file=None)` would put what is for people into the data on stdout. Their
 numbers are taken as well, so that no file of the run gets them and whatever a library prints there.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 from voxcli.errors import InputError, OutputError
 
@@ -32,8 +33,27 @@ class _Stdout(io.TextIOBase):
         return 1
 
 
+class _Stderr:
+    """Words for people that can't be written, on a full disk or into a closed pipe, end no run: they are lost."""
+
+    def __init__(self, stream: TextIO):
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):  # ValueError: it was closed
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def stand_in() -> None:
-    """A closed stderr is silent; a closed stdin or stdout is an error once it is used."""
+    """A closed or failing stderr is silent; a closed stdin or stdout is an error once it is used."""
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
             _take(number)
@@ -43,6 +63,8 @@ def stand_in() -> None:
         sys.stdout = _Stdout()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115
+    if not isinstance(sys.stderr, _Stderr):
+        sys.stderr = cast(TextIO, _Stderr(sys.stderr))
 
 
 def _take(number: int) -> None:

@@ -6,6 +6,7 @@ one. What differs in rate is resampled on the way.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -67,7 +68,7 @@ def write_joined(path: Path, parts: Sequence[Part], *, format: str) -> Whole:
 
 def _open(path: Path) -> soundfile.SoundFile:
     try:
-        return soundfile.SoundFile(path)
+        return soundfile.SoundFile(os.fsencode(path))  # a name may be no text
     except (OSError, soundfile.SoundFileError) as error:
         raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from voxcli.audio.write import check_output
@@ -60,22 +61,41 @@ class Products:
             self._results[outcome.job.id] = outcome.result
 
     def make(self, say: Callable[[str], None]) -> None:
-        """Write them all. The joined file is written only when no line is missing in it. Raises OutputError."""
+        """Write them all; where one can't be written the others are. Raises the first VoxError in the end.
+
+        The joined file is written only when no line is missing in it.
+        """
         finished = [(job, result) for job in self.jobs if (result := self._results.get(job.id)) and result.ok]
+        errors: list[VoxError] = []
+        for product in self._products(finished, say):
+            try:
+                product()
+            except VoxError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
+
+    def _products(
+        self, finished: Sequence[tuple[Job, Result]], say: Callable[[str], None]
+    ) -> Iterator[Callable[[], None]]:
         if self.subtitles is not None:
             for job, result in finished:
-                write_subtitles(subtitles_path(job.out, self.subtitles), result.cues or (), self.subtitles)
+                path = subtitles_path(job.out, self.subtitles)
+                yield partial(write_subtitles, path, result.cues or (), self.subtitles)
         if self.join is not None:
-            missing = [job for job in self.jobs if not ((result := self._results.get(job.id)) and result.ok)]
-            if missing:
-                say(f"{self.join} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
-            else:
-                self._join(self.join, finished, say)
+            yield partial(self._join, self.join, finished, say)
         if self.report is not None:
-            write_page(self.report, self.title or self.report.stem, [(job, self._result(job)) for job in self.jobs])
-            say(f"{self.report} shows all lines")
+            yield partial(self._report, self.report, say)
+
+    def _report(self, path: Path, say: Callable[[str], None]) -> None:
+        write_page(path, self.title or path.stem, [(job, self._result(job)) for job in self.jobs])
+        say(f"{path} shows all lines")
 
     def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], say: Callable[[str], None]) -> None:
+        missing = [job for job in self.jobs if not ((result := self._results.get(job.id)) and result.ok)]
+        if missing:
+            say(f"{path} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
+            return
         parts = [Part(job.out, job.pause_after, result.cues or ()) for job, result in finished]
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:

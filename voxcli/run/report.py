@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+from voxcli.errors import VoxError
 from voxcli.run.results import Result
 
 
@@ -21,6 +22,7 @@ class Summary:
     cut_off: int = 0
     retried: int = 0
     audio_s: float = 0.0
+    error: VoxError | None = None  # the first of what was to be made of the finished files, and could not
     model: str = ""
     started: float | None = None
 

@@ -118,18 +118,22 @@ def _holds(result: Result) -> bool:
     counts = (result.patches, result.attempts, result.sample_rate, result.seed)
     words = (result.stop_reason, result.sha256, result.finished, result.error)
     return (
-        all(isinstance(word, str) for word in (result.id, result.out, result.text))
-        and all(word is None or isinstance(word, str) for word in words)
-        and all(isinstance(word, str) for word in (*result.warnings, *result.voice_notes))
+        all(map(_is_text, (result.id, result.out, result.text, *result.warnings, *result.voice_notes)))
+        and all(word is None or _is_text(word) for word in words)
         and result.status in ("ok", "failed")
         and all(value is None or _is_amount(value) for value in seconds)
         and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
         and isinstance(result.fingerprint, dict | None)
         and (result.finished is None or _is_time(result.finished))
-        and all(
-            _is_amount(cue.start) and _is_amount(cue.end) and isinstance(cue.text, str) for cue in result.cues or ()
-        )
+        and all(_is_amount(cue.start) and _is_amount(cue.end) and _is_text(cue.text) for cue in result.cues or ())
     )
+
+
+def _is_text(value: object) -> bool:
+    """JSON can name halves of characters, which can't be written again."""
+    with suppress(UnicodeEncodeError):
+        return isinstance(value, str) and bool(value.encode() or True)
+    return False
 
 
 def _is_amount(value: object) -> bool:
@@ -171,7 +175,8 @@ def _compact(path: Path) -> None:
 
 
 class ResultLog:
-    """Appends results and syncs each one.
+    """Appends results and syncs each one. Raises OutputError when that can't be done, or would be in vain: when the
+    file is no longer where the next run will look for it.
 
     Whoever reads the file meanwhile takes the last line of an id for its state. When a run begins and when it ends,
     lines that were torn by a crash or overtaken by later ones are dropped.
@@ -182,6 +187,8 @@ class ResultLog:
         self._file: IO[bytes] | None = None
 
     def __enter__(self) -> ResultLog:
+        if self.path.is_symlink():
+            raise OutputError(f"{self.path} is a link: a run writes nothing outside its folder")
         _compact(self.path)
         try:
             self._file = open(self.path, "ab")
@@ -206,5 +213,14 @@ class ResultLog:
                 self._file.write(json.dumps(vars(result), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())
+            there = self._in_its_place(self._file)
         except OSError as error:
             raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
+        if not there:
+            raise OutputError(f"{self.path} was taken away or replaced while results were written to it")
+
+    def _in_its_place(self, file: IO[bytes]) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), os.stat(self.path))
+        except FileNotFoundError:
+            return False

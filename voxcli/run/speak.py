@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from voxcli.audio.write import check_output
+from voxcli.errors import VoxError
 from voxcli.run.crew import Crew
 from voxcli.run.fingerprint import model_identity
 from voxcli.run.job import Job
@@ -147,7 +148,10 @@ def speak_all(
             remember(options, display.summary.audio_s, display.summary.wall_s)
         if products is not None:
             with stages("joined file, subtitles, report"):
-                products.make(display.say)
+                try:
+                    products.make(display.say)
+                except VoxError as error:
+                    display.summary.error = error
             sweep(products.folders, began)
         # what a worker left that died in this run is older than its death
         sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, deaths[-1])

@@ -41,7 +41,7 @@ def subtitles_named(name: str | None) -> Subtitles | None:
 
 def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles) -> None:
     """Write the file whole or not at all. Raises OutputError."""
-    write_atomic(path, (srt(cues) if kind == "srt" else vtt(cues)).encode())
+    write_atomic(path, (srt(cues) if kind == "srt" else vtt(cues)).encode("utf-8", "replace"))
 
 
 def subtitles_path(audio: Path, kind: Subtitles) -> Path:
