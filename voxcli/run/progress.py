@@ -42,11 +42,13 @@ class Display:
         self._task = self._progress.add_task("loading the model", total=max(plan.expected_s, 1e-6), made="")
 
     def __enter__(self) -> Display:
-        self._progress.start()
+        if self.watched:
+            self._progress.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._progress.stop()
+        if self.watched:  # else older versions of rich print an empty line
+            self._progress.stop()
 
     def say(self, remark: str) -> None:
         """One line for people, whatever is in it."""
