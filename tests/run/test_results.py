@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,13 @@ def test_results_that_nobody_will_find_are_an_error(tmp_path: Path, how: str) ->
         if how == "replaced":
             path.touch()
         log.append(Result("b", "b.wav", "b", "ok"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_results_that_are_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "results.jsonl")
+    with pytest.raises(OutputError, match=r"can't read .*results\.jsonl: not a regular file"), ResultLog(tmp_path):
+        pass
 
 
 def test_results_are_written_through_no_link(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from typing import IO, Any, Literal
 from voxcli import faults
 from voxcli.audio.write import write_atomic
 from voxcli.errors import OutputError, VoxError
+from voxcli.files import open_regular
 from voxcli.run.cues import Cue
 from voxcli.run.job import Job
 
@@ -150,7 +151,7 @@ def _is_time(value: str) -> bool:
 def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
     """Lines that are whole, with what they say. One torn by a crash says nothing."""
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             for line in file:
                 with suppress(ValueError, RecursionError):
                     values = json.loads(line)
