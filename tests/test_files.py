@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -54,14 +55,20 @@ def test_a_file_that_tells_no_size_has_an_end_too() -> None:
         read_regular(Path("/proc/self/status"), 2)
 
 
-@pytest.mark.parametrize(
-    "read",
-    [read_info, read_latents, lambda path: read_text(None, path), lambda path: read_manifest(str(path), path.parent)],
-)
-def test_what_a_person_gives_is_refused_in_one_line(read: Callable[[Path], Any], pipe: Path) -> None:
+@pytest.mark.parametrize("read", [read_info, read_latents])
+def test_a_voice_file_that_is_a_pipe_is_refused_in_one_line(read: Callable[[Path], Any], pipe: Path) -> None:
     with pytest.raises(InputError, match=r"pipe.*not a regular file") as caught:
         read(pipe)
     assert "\n" not in str(caught.value)
+
+
+def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
+    """As in `batch <(make-lines)`."""
+    for read in (lambda: read_text(None, pipe), lambda: read_manifest(str(pipe), pipe.parent)[0].text):
+        writer = Thread(target=pipe.write_text, args=("Hello there.",))
+        writer.start()
+        assert read() == "Hello there."
+        writer.join()
 
 
 @pytest.mark.parametrize("name", ["-", None])

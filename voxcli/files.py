@@ -40,6 +40,12 @@ def read_regular(path: Path, most: int) -> bytes:
         return read_stream(file, most)
 
 
+def read_named(path: Path, most: int) -> bytes:
+    """The same of what a person named on the command line, who may as well give the end of a pipe."""
+    with open(path, "rb") as file:
+        return read_stream(file, most)
+
+
 def read_stream(stream: BinaryIO, most: int) -> bytes:
     """All that comes from a stream. Raises OSError as soon as it is more than `most` bytes."""
     content = io.BytesIO()

@@ -277,7 +277,8 @@ def test_what_was_done_to_a_voice_is_told_once(tmp_path: Path) -> None:
     assert "v.wav: " in remarks[0]
 
 
-def test_leaving_early_writes_what_is_finished(tmp_path: Path) -> None:
+def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voxcli.run.session.BACKLOG", 1)  # each file is waited for
     plan = make_plan([job(tmp_path, str(n), "Hello.") for n in range(60)])
     with ResultLog(tmp_path) as log:
         session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, say=lambda remark: None)

@@ -12,7 +12,7 @@ from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.cli.single import speak
 from voxcli.errors import InputError
-from voxcli.files import read_regular, read_stream
+from voxcli.files import read_named, read_stream
 
 MOST_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
 EXAMPLES = examples(
@@ -83,6 +83,6 @@ def read_text(text: str | None, file: Path | None) -> str:
     try:
         if file is None or str(file) == "-":
             return decode(read_stream(sys.stdin.buffer, MOST_BYTES), "stdin")
-        return decode(read_regular(file, MOST_BYTES), str(file))
+        return decode(read_named(file, MOST_BYTES), str(file))
     except OSError as error:
         raise InputError(f"can't read {file or 'stdin'}: {error.strerror or error}") from error

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
-from voxcli.files import read_regular, read_stream
+from voxcli.files import read_named, read_stream
 from voxcli.run.fields import LineFields
 from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
@@ -96,7 +96,7 @@ def _load(source: str) -> tuple[str, Path, bytes]:
     try:
         if source == STDIN:
             return "stdin", Path(), read_stream(sys.stdin.buffer, MOST_BYTES)
-        return source, path.parent, read_regular(path, MOST_BYTES)
+        return source, path.parent, read_named(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"can't read the manifest {source}: {error.strerror or error}") from error
 
