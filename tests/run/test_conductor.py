@@ -18,7 +18,7 @@ from tests.checkpoints import write_checkpoint
 from tests.run.fleets import ThreadFleet, orders
 from voxcli import faults
 from voxcli.engine.voices import VoiceEncoder
-from voxcli.errors import CheckpointError, ModelNotFound, SynthesisError
+from voxcli.errors import CheckpointError, DeviceError, ModelNotFound, SynthesisError
 from voxcli.run import conductor as conductor_module
 from voxcli.run.conductor import Conductor
 from voxcli.run.job import Job
@@ -285,6 +285,27 @@ def test_a_worker_that_dies_with_a_voice_leaves_it_to_another(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Conductor, "_give_work", give_work)
         conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 2
+
+
+def test_a_device_that_breaks_at_a_voice_leaves_it_to_another_worker(
+    tiny_checkpoint: Path,
+    recordings: list[Path],
+    tmp_path: Path,
+    alone: tuple[dict[str, bytes], dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, calls = VoiceEncoder.encode, iter(range(100))
+
+    def encode(encoder: VoiceEncoder, samples: Any, key: str, padding: Any) -> Any:
+        if next(calls) == 0:
+            raise DeviceError("cuda:0 no longer works")
+        return real(encoder, samples, key, padding)
+
+    monkeypatch.setattr(VoiceEncoder, "encode", encode)
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(fleet.made) == 2
 

@@ -18,7 +18,7 @@ from voxcli.audio.levels import FRAME_S, active_rms
 from voxcli.audio.tail import KEPT_S
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
-from voxcli.errors import InputError, OutputError, SynthesisError
+from voxcli.errors import DeviceError, InputError, OutputError, SynthesisError
 from voxcli.run import session as session_module
 from voxcli.run import take as take_module
 from voxcli.run.job import Job
@@ -275,6 +275,17 @@ def test_what_was_done_to_a_voice_is_told_once(tmp_path: Path) -> None:
     speak(tmp_path, FakeEngine(), [job(tmp_path, n, "Hello.", ref=tmp_path / "v.wav") for n in ("a", "b")], remarks)
     assert len(remarks) == 1
     assert "v.wav: " in remarks[0]
+
+
+def test_a_device_that_breaks_at_a_voice_fails_no_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: FakeEngine, samples: object, *, key: str, padding: str) -> torch.Tensor:
+        raise DeviceError("cuda:0 no longer works")
+
+    monkeypatch.setattr(FakeEngine, "encode_voice", broken)
+    ref = voice(tmp_path / "v.wav")
+    with pytest.raises(DeviceError):
+        speak(tmp_path, FakeEngine(), [job(tmp_path, str(n), "Hello.", ref=ref) for n in range(9)])
+    assert logged(tmp_path) == []
 
 
 def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,8 +123,12 @@ class Engine:
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
-        """See VoiceEncoder.encode. May be called from another thread."""
-        return self._voices.encode(samples, key, padding)
+        """See VoiceEncoder.encode. May be called from another thread. Raises DeviceError as `step` does."""
+        try:
+            return self._voices.encode(samples, key, padding)
+        except RuntimeError as error:
+            check_device(self.model.device, error)
+            raise
 
     def add(self, request: Request) -> None:
         """Queue a request; RequestError when its id is in use or it can't fit the model."""

@@ -17,7 +17,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from voxcli.errors import SynthesisError, VoxError, in_one_line
+from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
 from voxcli.run.crew import HANG_S
 from voxcli.run.dispatch import Dispatch, Line
 from voxcli.run.fleet import Fleet, Lost, Member
@@ -249,7 +249,7 @@ class Conductor:
     def _encoded(self, member: Member, todo: Unencoded, future: Future[Encoded]) -> None:
         member.encoding -= 1
         error = future.exception()
-        if isinstance(error, Lost):
+        if isinstance(error, Lost | DeviceError):
             self._voices.again(todo, self.dispatch.max_retries)
             if self._here(member):
                 self._died(member, error)

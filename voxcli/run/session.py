@@ -24,7 +24,7 @@ from voxcli.audio.resample import resample
 from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
-from voxcli.errors import SynthesisError, VoxError
+from voxcli.errors import DeviceError, SynthesisError, VoxError
 from voxcli.run.cues import cues_of
 from voxcli.run.fingerprint import content_digest
 from voxcli.run.job import Job
@@ -136,6 +136,8 @@ class Session:
             try:
                 with self.stages("texts and voices"):
                     request = take.request(index, self.engine.model, self._voices)
+            except DeviceError:  # no fault of this line
+                raise
             except Exception as error:
                 self._give_up(take, _as_told(error))
                 continue
