@@ -31,6 +31,7 @@ from voxcli.run.settings import Settings
 LINES = 12
 BRIEF = Settings(steps=2, max_seconds=0.8, max_chars=40)
 TIMES = {"wall_s": 0, "rtf": 0, "finished": 0}
+Spoken = tuple[dict[str, bytes], dict[str, Any]]  # files and results, by id
 
 
 @pytest.fixture(autouse=True)
@@ -64,9 +65,7 @@ def plan_of(out: Path, recordings: list[Path], count: int = LINES, **values: Any
 
 
 @pytest.fixture(scope="module")
-def alone(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory
-) -> tuple[dict[str, bytes], dict[str, Any]]:
+def alone(tiny_checkpoint: Path, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Spoken:
     """Files and results, by id, of one session."""
     out = tmp_path_factory.mktemp("alone")
     loaded = load_engine(ModelOptions(model=str(tiny_checkpoint), device="cpu"), print)
@@ -110,7 +109,7 @@ def test_the_files_and_results_are_those_of_one_session(
     tiny_checkpoint: Path,
     recordings: list[Path],
     tmp_path: Path,
-    alone: tuple[dict[str, bytes], dict[str, Any]],
+    alone: Spoken,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encoded: list[Any] = []
@@ -131,7 +130,7 @@ def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
 
 
 def test_without_a_shared_folder_files_come_as_bytes(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     """One worker shares the folder, the other sees one of that name with another probe in it."""
     out, other = tmp_path / "out", tmp_path / "elsewhere"
@@ -148,7 +147,7 @@ def test_without_a_shared_folder_files_come_as_bytes(
 
 
 def test_lines_of_workers_that_die_run_elsewhere(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     """Three die, each some moments after it was given lines."""
     fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
@@ -176,7 +175,7 @@ def test_a_worker_that_hangs_is_taken_for_dead(
     tiny_checkpoint: Path,
     recordings: list[Path],
     tmp_path: Path,
-    alone: tuple[dict[str, bytes], dict[str, Any]],
+    alone: Spoken,
 ) -> None:
     fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
     said: list[str] = []
@@ -202,7 +201,7 @@ def test_a_worker_that_hangs_is_taken_for_dead(
 
 
 def test_where_no_worker_can_be_started_again_the_others_go_on(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     good, broken = orders(tiny_checkpoint, tmp_path), orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
     fleet = ThreadFleet(2, good, good, broken)
@@ -272,7 +271,7 @@ def test_a_voice_that_can_not_be_had_fails_its_own_lines(
 
 
 def test_a_worker_that_dies_with_a_voice_leaves_it_to_another(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
     real = conductor_module.Conductor._give_work
@@ -293,7 +292,7 @@ def test_a_device_that_breaks_at_a_voice_leaves_it_to_another_worker(
     tiny_checkpoint: Path,
     recordings: list[Path],
     tmp_path: Path,
-    alone: tuple[dict[str, bytes], dict[str, Any]],
+    alone: Spoken,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     real, calls = VoiceEncoder.encode, iter(range(100))
@@ -346,7 +345,7 @@ def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
 
 
 def test_leaving_early_notes_what_is_finished(
-    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: tuple[dict[str, bytes], dict[str, Any]]
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
     with ResultLog(tmp_path) as log:

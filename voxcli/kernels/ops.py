@@ -129,9 +129,9 @@ def local_attention(
     Returns [batch, queries, heads, dim].
     """
     if _fused(q) and q.shape[-1] >= 32:
-        from voxcli.kernels import triton_ops
+        from voxcli.kernels import triton_attention
 
-        return triton_ops.local_attention(q, k, v, cos, sin, first, rms)
+        return triton_attention.local_attention(q, k, v, cos, sin, first, rms)
     return torch_ops.local_attention(q, k, v, cos, sin, first, rms)
 
 

@@ -18,7 +18,7 @@ from voxcli.kernels.triton_ops import inverse_rms, overlap
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor
-except ImportError:  # Triton before 3.4
+except ImportError:  # an older Triton
     TensorDescriptor = None
 
 # Rows and pairs of columns of a tile, and what of the sum is copied at a time, by warps that have so many stages.
@@ -86,29 +86,27 @@ def fits(x: torch.Tensor, gate_up: torch.Tensor) -> bool:
     return whole and x.element_size() == 2 and x.is_contiguous() and _processors(x.device.index) > 0
 
 
-def gated(
-    x: torch.Tensor, eps: float, gate_up: torch.Tensor, rows: int = ROWS, pairs: int = PAIRS, inner: int = INNER
-) -> torch.Tensor:
+def gated(x: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
     """SiLU(gate) * up of x [..., width] divided by the root mean square of its rows; [N, columns].
 
-    gate_up: [2 * columns, width], the gate's weights before up's; rows, pairs, inner: of a tile.
+    gate_up: [2 * columns, width], the gate's weights before up's.
     """
     x = x.view(-1, x.shape[-1])
     (count, width), columns = x.shape, len(gate_up) // 2
     out, scale = x.new_empty(count, columns), x.new_empty(count, dtype=torch.float32)
     _scale_kernel[(count,)](x, scale, eps, WIDTH=width, num_warps=1, **overlap(x))
-    tiles = triton.cdiv(count, rows) * (columns // pairs)
-    _gated_kernel[(min(tiles, _processors(x.device.index) if x.is_cuda else 3),)](
-        TensorDescriptor.from_tensor(x, [rows, inner]),
-        TensorDescriptor.from_tensor(gate_up.view(2, columns, width), [2, pairs, inner]),
-        TensorDescriptor.from_tensor(out, [rows, pairs]),
+    tiles = triton.cdiv(count, ROWS) * (columns // PAIRS)
+    _gated_kernel[(min(tiles, _processors(x.device.index)),)](
+        TensorDescriptor.from_tensor(x, [ROWS, INNER]),
+        TensorDescriptor.from_tensor(gate_up.view(2, columns, width), [2, PAIRS, INNER]),
+        TensorDescriptor.from_tensor(out, [ROWS, PAIRS]),
         scale,
         count,
         columns,
         WIDTH=width,
-        ROWS=rows,
-        PAIRS=pairs,
-        INNER=inner,
+        ROWS=ROWS,
+        PAIRS=PAIRS,
+        INNER=INNER,
         num_warps=WARPS,
         num_stages=STAGES,
         **overlap(x),
