@@ -200,6 +200,26 @@ def test_a_worker_that_hangs_is_taken_for_dead(
     assert len(fleet.made) == 3
 
 
+def test_who_was_not_listened_to_has_not_hung(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    """As when the command is stopped for a while (Ctrl-Z), and its workers are not."""
+    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    said: list[str] = []
+    real, pauses = Conductor._give_work, iter([0, 0, 3.5])
+
+    def give_work(self: Conductor) -> None:
+        if all(member.hello for member in self._members.values()):
+            time.sleep(next(pauses, 0))
+        real(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_give_work", give_work)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 2 and not any("died" in remark for remark in said)
+
+
 def test_where_no_worker_can_be_started_again_the_others_go_on(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:

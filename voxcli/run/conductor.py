@@ -65,7 +65,8 @@ class Conductor:
         self.dispatch = Dispatch(max_retries)
         self.stages = stages or Stages()
         self.last_death: float | None = None  # Unix time
-        self._started, self._running, self._poll_s, self._hang_s = started, running, poll_s, hang_s
+        self._started, self._running, self._hang_s = started, running, hang_s
+        self._poll_s = min(poll_s, hang_s / 3)  # one that works must have told so several times by then
         self._utterances = [_seeded(utterance) for utterance in utterances]
         self._left = len(self._utterances)
         self._members: dict[str, Member] = {}
@@ -129,8 +130,10 @@ class Conductor:
             name, count = asked_back
             member = self._members[name]
             self._when(member.handle.ask("give_back", count), partial(self._given_back, member))
-        if time.monotonic() - self._looked > 1.0:
-            self._looked = time.monotonic()
+        if (since := time.monotonic() - self._looked) > 1.0:
+            self._looked += since
+            for member in self._members.values():  # while nobody listened here (Ctrl-Z, a slow disk) nobody hung
+                member.moved += max(0.0, since - 2.0)
             self._look_for_late_ones()
             self._look_for_hung_ones()
 

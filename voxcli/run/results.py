@@ -132,8 +132,11 @@ def _holds(result: Result) -> bool:
 
 def _is_text(value: object) -> bool:
     """JSON can name halves of characters, which can't be written again."""
+    if not isinstance(value, str):
+        return False
     with suppress(UnicodeEncodeError):
-        return isinstance(value, str) and bool(value.encode() or True)
+        value.encode()
+        return True
     return False
 
 
