@@ -186,8 +186,7 @@ class Conductor:
         if isinstance(error, Lost):
             self._died(member, error)
             return
-        others = any(other.hello is not None for other in self._members.values())
-        if isinstance(error, Exception) and member.again and others:
+        if isinstance(error, Exception) and member.again and len(self._members) > 1:
             self._given_up(member, error)
             return
         if isinstance(error, VoxError):
