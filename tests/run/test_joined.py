@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -94,6 +95,17 @@ def test_hours_are_not_held_in_memory(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert whole.duration_s == 600 * 11
     assert peak < 12 * 4 * BLOCK  # bytes: a few blocks of float32, where the whole is 634 MB
+
+
+@pytest.mark.parametrize("format", ["ogg", "wavf"])
+def test_the_same_parts_give_the_same_bytes(tmp_path: Path, format: str) -> None:
+    parts = [Part(file(tmp_path / "a.wav", tone(0.5)), 0.1), Part(file(tmp_path / "b.wav", tone(0.5)), 0.0)]
+    made = []
+    for second in range(2):
+        time.sleep(1.1 * second)  # a float WAV would tell the second in which it was written
+        write_joined(tmp_path / "all", parts, format=format)
+        made.append((tmp_path / "all").read_bytes())
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize("damage", ["gone", "text"])

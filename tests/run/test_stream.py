@@ -6,13 +6,15 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import soundfile
 
 from voxcli.audio.join import FADE_S
+from voxcli.audio.write import write_audio
 from voxcli.cli.main import run
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError
@@ -67,6 +69,19 @@ def test_what_is_streamed_is_what_a_file_has(
     assert b"stdout (WAV, 24000 Hz): " in made.stderr and b", seed 3 (" in made.stderr
     assert b"raw, 16 bit little endian, 24000 Hz, mono" in raw.stderr
     assert list(Path().iterdir()) == [Path("a.wav")]
+
+
+def test_the_same_sound_has_the_same_steps_in_a_file_and_in_a_stream(tmp_path: Path) -> None:
+    sound = np.random.default_rng(0).uniform(-1.1, 1.1, 50_000).astype(np.float32)
+
+    class Sound(list[np.ndarray]):
+        rate, cut_off, take = 24_000, False, SimpleNamespace(seed=1)
+
+    sink = io.BytesIO()
+    write_stream(cast(Stream, Sound(np.array_split(sound, 7))), sink, raw=True)
+    for format in ("wav", "flac"):
+        write_audio(tmp_path / "a", sound, 24_000, format=format)
+        assert soundfile.read(tmp_path / "a", dtype="int16")[0].tobytes() == sink.getvalue()
 
 
 def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:

@@ -17,6 +17,8 @@ import soundfile
 from numpy.typing import NDArray
 
 from voxcli import faults
+from voxcli.audio.pcm import pcm16, pcm24
+from voxcli.audio.reproducible import make_reproducible
 from voxcli.audio.source import shown
 from voxcli.errors import OutputError
 
@@ -36,6 +38,9 @@ TEMPORARY = ".voxcpm2-*.part"
 
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
+_Convert = Callable[[NDArray[np.float32]], NDArray[Any]]
+# By subtype: libsndfile would cut samples off at the next lower step. The other subtypes take float32.
+_ROUNDED: Mapping[str, _Convert] = MappingProxyType({"PCM_16": pcm16, "PCM_24": pcm24})
 
 
 class Format(NamedTuple):
@@ -82,8 +87,9 @@ def rates_of(format: str) -> tuple[int, ...]:
 def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
     """Write mono `samples` (float[n], full scale 1) at `rate` Hz as `path`, replacing what is there.
 
-    What goes beyond full scale is clipped, but in "wavf". A process killed meanwhile leaves a file named like
-    TEMPORARY and nothing new under `path`; an error leaves nothing. Raises OutputError, naming the file and the reason.
+    Samples are rounded to the steps of the format, and clipped at full scale but in "wavf". The same samples give the
+    same bytes. A process killed meanwhile leaves a file named like TEMPORARY and nothing new under `path`; an error
+    leaves nothing. Raises OutputError, naming the file and the reason.
     """
     samples = np.asarray(samples, dtype=np.float32)
     if samples.ndim != 1 or not len(samples):
@@ -95,6 +101,7 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
 def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *, format: str = "wav") -> None:
     """The same for sound that comes in blocks, float32[n_i] each, as they are made: memory holds one of them."""
     kind = _format(path, rate, format)
+    convert = _ROUNDED.get(kind.subtype)
     with _replacing(path) as file:
         sink = _Sink(file)
         try:
@@ -107,7 +114,9 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
                     _check_size(path, frames, rate, kind)
                     if not np.isfinite(block).all():
                         raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
-                    sound.write(block)
+                    sound.write(convert(block) if convert else block)
+            if frames and sink.error is None:
+                make_reproducible(file, kind.container)
         except (soundfile.SoundFileError, AssertionError) as error:
             raise sink.error or OutputError(
                 f"{shown(path)}: can't be written as {format} ({_reason(error)})"
@@ -131,7 +140,7 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with open(temporary, "xb") as file:
+        with open(temporary, "x+b") as file:
             faults.point("write")
             yield file
             file.flush()

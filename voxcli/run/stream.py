@@ -16,6 +16,7 @@ import soxr
 from numpy.typing import NDArray
 
 from voxcli.audio.join import FADE_S, faded
+from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError
 from voxcli.run.plan import Utterance
@@ -99,7 +100,7 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
         for block in stream:
             if not len(block):
                 continue
-            sink.write(np.clip(np.rint(block * 32768), -32768, 32767).astype("<i2").tobytes())
+            sink.write(pcm16(block).tobytes())
             sink.flush()
             first = first or time.perf_counter() - began
             samples += len(block)
