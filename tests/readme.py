@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from voxcli.cli.main import EXIT_CODES
-from voxcli.run.fields import LineFields, SettingFields
-from voxcli.run.manifest import Row
+from voxcli.inputs.manifest import Row
+from voxcli.inputs.schema import LineFields, SettingFields
 from voxcli.run.presets import preset_folder, read_preset
 from voxcli.run.results import Result
 from voxcli.run.settings import DEFAULTS, PAUSE_AFTER

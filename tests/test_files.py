@@ -11,9 +11,9 @@ import pytest
 from voxcli.cli.synth import read_text
 from voxcli.errors import CheckpointError, InputError
 from voxcli.files import check_regular, open_regular, read_regular
+from voxcli.inputs.manifest import read_manifest
 from voxcli.model.config import read_config
 from voxcli.run.fingerprint import content_digest, model_identity
-from voxcli.run.manifest import read_manifest
 from voxcli.run.voicefile import read_info, read_latents
 
 READERS: tuple[Callable[[Path], Any], ...] = (check_regular, open_regular, lambda path: read_regular(path, 10))
@@ -75,7 +75,7 @@ def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
 def test_stdin_has_an_end(name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/zero", encoding="utf-8") as endless:
         monkeypatch.setattr("sys.stdin", endless)
-        monkeypatch.setattr("voxcli.run.manifest.MOST_BYTES", 1 << 21)
+        monkeypatch.setattr("voxcli.inputs.manifest.MOST_BYTES", 1 << 21)
         monkeypatch.setattr("voxcli.cli.synth.MOST_BYTES", 1 << 21)
         with pytest.raises(InputError, match=r"can't read .*: it is larger than 2,097,152 bytes"):
             read_manifest(name, tmp_path) if name else read_text("-", None)

@@ -18,7 +18,7 @@ import pytest
 import soundfile
 
 from tests.prose import chapter
-from voxcli.run.manifest import Common, read_manifest
+from voxcli.inputs.manifest import Common, read_manifest
 from voxcli.run.models import demo_folder
 from voxcli.run.plan import make_plan
 from voxcli.run.settings import DEFAULTS, PAUSE_AFTER, Settings

@@ -17,7 +17,7 @@ import numpy as np
 
 from voxcli.audio.read import read_voice
 from voxcli.errors import AudioError, InputError, ManifestError
-from voxcli.run.manifest import read_manifest
+from voxcli.inputs.manifest import read_manifest
 from voxcli.run.plan import make_plan
 from voxcli.run.settings import MIN_CHARS
 from voxcli.run.shown import one_line

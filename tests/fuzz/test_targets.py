@@ -15,7 +15,7 @@ from tests.fuzz.seeds import SOUNDS, seeds, sound, wav_header
 from tests.fuzz.targets import RATE, SCRATCH, TARGETS, audio, manifest, text
 from voxcli.audio.read import read_voice
 from voxcli.errors import AudioError, ManifestError
-from voxcli.run.manifest import FIELD_NAMES, read_manifest
+from voxcli.inputs.manifest import FIELD_NAMES, read_manifest
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.errors import InputError
-from voxcli.run.defaults import read_defaults
+from voxcli.inputs.defaults import read_defaults
 from voxcli.run.presets import load_preset
 from voxcli.run.yamlfile import read_yaml
 

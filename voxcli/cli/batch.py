@@ -85,9 +85,9 @@ def batch(
     """
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
+    from voxcli.inputs.defaults import read_defaults
+    from voxcli.inputs.manifest import Common, read_manifest
     from voxcli.run.crew import make_crew
-    from voxcli.run.defaults import read_defaults
-    from voxcli.run.manifest import Common, read_manifest
     from voxcli.run.plan import make_plan
     from voxcli.run.products import Products
     from voxcli.run.resume import Redo, preview

@@ -78,7 +78,7 @@ def read_text(text: str | None, file: Path | None) -> str:
         raise InputError("give the text as an argument, or with --file, and not both" if text else "no text given")
     if text is not None and text != "-":
         return text
-    from voxcli.run.rows import decode
+    from voxcli.inputs.rows import decode
 
     try:
         if file is None or str(file) == "-":

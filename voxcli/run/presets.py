@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import InputError
-from voxcli.run.fields import SettingFields
+from voxcli.inputs.schema import SettingFields
 from voxcli.run.folders import config_folder
 from voxcli.run.settings import DEFAULTS
 from voxcli.run.yamlfile import read_yaml

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from voxcli.errors import InputError
-from voxcli.run.fields import LineFields
-from voxcli.run.manifest import Common, messages_of
+from voxcli.inputs.manifest import Common, messages_of
+from voxcli.inputs.schema import LineFields
 from voxcli.run.settings import DEFAULTS, NAMES
 from voxcli.run.voicefile import voice_path
 from voxcli.run.yamlfile import read_yaml

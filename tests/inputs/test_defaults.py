@@ -11,8 +11,8 @@ import pytest
 
 from voxcli.cli import options
 from voxcli.errors import InputError, ManifestError
-from voxcli.run.defaults import read_defaults
-from voxcli.run.manifest import Common, read_manifest
+from voxcli.inputs.defaults import read_defaults
+from voxcli.inputs.manifest import Common, read_manifest
 from voxcli.run.settings import DEFAULTS, PAUSE_AFTER, Settings
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from voxcli.errors import ManifestError, Problem
-from voxcli.run.rows import RawRow, decode, detect, read_rows
+from voxcli.inputs.rows import RawRow, decode, detect, read_rows
 
 
 def rows(source: str, text: str) -> list[RawRow | Problem]:
@@ -74,7 +74,7 @@ def test_csv_as_a_spreadsheet_saves_it() -> None:
 def test_a_cell_may_be_as_long_as_a_book_but_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "word " * 100_000
     assert rows("a.csv", f"id,text\n1,{text}") == [RawRow(2, {"id": "1", "text": text.strip()}, typed=False)]
-    monkeypatch.setattr("voxcli.run.rows.MAX_CELL", 100)
+    monkeypatch.setattr("voxcli.inputs.rows.MAX_CELL", 100)
     assert rows("a.csv", f"id,text\n1,{text}") == [Problem(2, "not CSV: field larger than field limit (100)")]
 
 

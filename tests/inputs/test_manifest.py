@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from voxcli.errors import InputError, ManifestError
-from voxcli.run.fields import SettingFields
-from voxcli.run.manifest import Common, read_manifest
+from voxcli.inputs.manifest import Common, read_manifest
+from voxcli.inputs.schema import SettingFields
 from voxcli.run.settings import Settings
 
 

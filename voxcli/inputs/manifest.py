@@ -15,13 +15,13 @@ from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.files import read_named, read_stream
-from voxcli.run.fields import LineFields
+from voxcli.inputs.rows import RawRow, decode, read_rows
+from voxcli.inputs.schema import LineFields
 from voxcli.run.garbage import no_collection
 from voxcli.run.job import Job
 from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, extension_of, format_of, one_name
 from voxcli.run.presets import read_preset
 from voxcli.run.recordings import Recordings
-from voxcli.run.rows import RawRow, decode, read_rows
 from voxcli.run.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.run.voicefile import voice_path
 
