@@ -96,6 +96,9 @@ class StepGraphs:
     """One for each (bucket, solver steps). Captured when first wanted; but where there is a larger one already, that
     runs the rows, until it has run so many for nothing that capturing would have been cheaper: the end of a batch
     comes through every bucket, and stays in none.
+
+    Products of another size round differently: the last bits of a row depend on the graph that ran it, and so on what
+    was captured before.
     """
 
     def __init__(self, step: Step, largest: int, capturer: Capturer):
