@@ -9,10 +9,10 @@ from pathlib import Path
 
 from voxcli.cli.main import EXIT_CODES
 from voxcli.inputs.manifest import Row
+from voxcli.inputs.presets import preset_folder, read_preset
 from voxcli.inputs.schema import LineFields, SettingFields
-from voxcli.run.presets import preset_folder, read_preset
-from voxcli.run.results import Result
-from voxcli.run.settings import DEFAULTS, PAUSE_AFTER
+from voxcli.jobs.result import Result
+from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER
 
 README = Path(__file__).parent.parent / "README.md"
 MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)

@@ -8,7 +8,7 @@ from tests.readme import MARKED, README, TABLES, written
 from voxcli import errors
 from voxcli.cli.main import ENDED, EXIT_CODES
 from voxcli.inputs.manifest import FIELD_NAMES, Row
-from voxcli.run.results import Result
+from voxcli.jobs.result import Result
 
 TEST_COMMAND = 'pip install -c constraints.txt ".[test]" && pytest'
 

@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.audio.write import FORMATS, TEMPORARY, check_output, rates_of, write_atomic, write_audio, write_blocks
+from voxcli.audio.write import FORMATS, check_output, rates_of, write_audio, write_blocks
 from voxcli.errors import OutputError
+from voxcli.files.write import TEMPORARY, write_atomic
 
 RATE = 48_000
 

@@ -19,9 +19,9 @@ import soundfile
 
 from tests.prose import chapter
 from voxcli.inputs.manifest import Common, read_manifest
-from voxcli.run.models import demo_folder
-from voxcli.run.plan import make_plan
-from voxcli.run.settings import DEFAULTS, PAUSE_AFTER, Settings
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
+from voxcli.model.hub import demo_folder
 
 TIMES = re.compile(r"(\d+):(\d\d):(\d\d),(\d{3}) --> (\d+):(\d\d):(\d\d),(\d{3})")
 AROUND_S = 0.002  # of a join: the times of cues are rounded to less than that

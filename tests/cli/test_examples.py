@@ -17,7 +17,7 @@ import soundfile
 import typer
 
 from voxcli.cli.main import app, run
-from voxcli.run.voicefile import remove_voice, voice_names
+from voxcli.voices.store import remove_voice, voice_names
 
 WORDS = "The wind came over the hill. "
 NOT_RUN = ("bench", "download")  # minutes of measuring, gigabytes: their examples are parsed

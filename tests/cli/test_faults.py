@@ -21,7 +21,7 @@ import soundfile
 
 from voxcli import faults
 from voxcli.cli.main import run
-from voxcli.run.lock import FILE_NAME as LOCK
+from voxcli.files.names import LOCK_NAME
 
 LINES = ("plain", "other", "voiced", "longer")
 
@@ -185,7 +185,7 @@ def test_a_signal_loses_nothing_that_is_finished(
     if code > 0:
         assert not leftovers, "files under way were finished or taken away, and the lock is free"
     else:
-        assert LOCK in leftovers and len(leftovers) == 2, "what a killed run leaves, the next one takes away"
+        assert LOCK_NAME in leftovers and len(leftovers) == 2, "what a killed run leaves, the next one takes away"
         for path in Path("out").glob(".voxcpm2-*.part"):
             os.utime(path, (0, 0))  # a sweep leaves alone what is as young as the run that sweeps
     check_resumed(undisturbed, capsys)

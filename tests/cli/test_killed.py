@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.run.lock import FILE_NAME as LOCK
-from voxcli.run.models import demo_folder
+from voxcli.files.names import LOCK_NAME
+from voxcli.model.hub import demo_folder
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 
@@ -138,7 +138,7 @@ def test_a_batch_killed_at_random_moments_ends_as_one_that_was_not(
         with batch("killed", *options) as process:
             kill_after(process, lambda had=had, more=more: len(results("killed")) >= had + more)  # type: ignore[misc]
             time.sleep(pause)
-    for name in ("results.jsonl", LOCK):
+    for name in ("results.jsonl", LOCK_NAME):
         assert Path("killed", name).is_file()
     with open("killed/results.jsonl", "ab") as file:
         file.write(b'{"id": "line-0001", "out": "li')  # what a power cut leaves

@@ -16,8 +16,8 @@ import pytest
 
 from voxcli.cli.main import run
 from voxcli.cli.options import examples
+from voxcli.diagnostics.doctor import examine
 from voxcli.errors import ManifestError, OutputError, Problem
-from voxcli.run.doctor import examine
 
 COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor", "voices")
 
@@ -201,7 +201,7 @@ def test_a_missing_normalizer_is_told_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("voxcli.run.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
     monkeypatch.setattr("voxcli.run.speak.choose_model", lambda *_: pytest.fail("a model was looked for"))
     monkeypatch.setitem(sys.modules, "wetext", None)
     Path("m.jsonl").write_text('{"text": "No digit."}\n{"text": "None.", "normalize": true}\n')
@@ -218,7 +218,7 @@ def test_a_missing_normalizer_is_told_before_anything_runs(
 
 
 def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxcli.run.doctor.find_spec", lambda name: None if name == "matplotlib" else object())
+    monkeypatch.setattr("voxcli.diagnostics.doctor.find_spec", lambda name: None if name == "matplotlib" else object())
     found = {finding.what: finding for finding in examine()}
     assert (found["normalize"].state, found["plot"].state) == ("ok", "note")
     assert found["plot"].remedy == 'pip install "voxcpm2[plot]"'
@@ -305,7 +305,7 @@ def test_wrong_input_is_told_before_a_model_is_looked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("voxcli.run.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
     assert run(arguments) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.run.fleets import workers_of
-from voxcli.run.models import demo_folder
+from tests.cluster.pools import workers_of
+from voxcli.model.hub import demo_folder
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 pytestmark = [

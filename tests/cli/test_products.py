@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from voxcli.audio.write import TEMPORARY
 from voxcli.cli.main import run
+from voxcli.files.write import TEMPORARY
 
 FAST = ["--steps", "2", "--max-seconds", "1.5", "--seed", "3", "--allow-truncated"]
 

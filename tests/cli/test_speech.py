@@ -18,7 +18,7 @@ import soundfile
 
 from tests.adapters import lora_tensors, write_lora
 from voxcli.cli.main import run
-from voxcli.run.results import Result
+from voxcli.jobs.result import Result
 
 FIELDS = list(Result.__dataclass_fields__)
 
@@ -264,7 +264,7 @@ def test_doctor_names_what_is_here_and_what_is_missing(
 
 def test_doctor_without_any_model_is_3(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VOXCPM2_MODEL")
-    monkeypatch.setattr("voxcli.run.models.demo_folder", lambda: None)
+    monkeypatch.setattr("voxcli.model.hub.demo_folder", lambda: None)
     assert run(["doctor"]) == 3
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.split(maxsplit=3) == ["!!", "speaks", "with", "no model at all  ->  voxcpm2 download"]

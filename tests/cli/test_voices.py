@@ -11,7 +11,7 @@ import soundfile
 
 from tests.checkpoints import write_checkpoint
 from voxcli.cli.main import run
-from voxcli.run.voicefile import read_info, voice_path, voices_folder
+from voxcli.voices.store import read_info, voice_path, voices_folder
 
 SHORT = ["--seed", "5", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
 
@@ -122,7 +122,7 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
 def test_what_can_not_be_is_told_before_a_model_is_looked_for(
     arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("voxcli.run.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
     assert run(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line

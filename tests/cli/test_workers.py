@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.run.fleets import busiest, workers_of
+from tests.cluster.pools import busiest, workers_of
 from voxcli import faults
 from voxcli.cli.main import run
+from voxcli.cluster import options as crew
 from voxcli.errors import ModelNotFound
-from voxcli.run import crew
 
 pytest.importorskip("ray", reason="needs the extra `ray`")
 pytestmark = pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="looks for processes in /proc")
@@ -268,7 +268,7 @@ def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path
 def test_machines_that_can_not_fetch_a_model_are_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from voxcli.run import cluster
+    from voxcli.cluster import ray_pool as cluster
 
     found = {"a (10.0.0.1)": Path("/cache/model"), "b (10.0.0.2)": ModelNotFound("no network")}
     monkeypatch.setattr(cluster, "fetch_everywhere", lambda address, model, say: found)

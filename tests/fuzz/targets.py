@@ -18,9 +18,9 @@ import numpy as np
 from voxcli.audio.read import read_voice
 from voxcli.errors import AudioError, InputError, ManifestError
 from voxcli.inputs.manifest import read_manifest
-from voxcli.run.plan import make_plan
-from voxcli.run.settings import MIN_CHARS
-from voxcli.run.shown import one_line
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.settings import MIN_CHARS
+from voxcli.terminal import one_line
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.split import split
 

@@ -13,7 +13,7 @@ from voxcli.cli import options
 from voxcli.errors import InputError, ManifestError
 from voxcli.inputs.defaults import read_defaults
 from voxcli.inputs.manifest import Common, read_manifest
-from voxcli.run.settings import DEFAULTS, PAUSE_AFTER, Settings
+from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
 
 
 def yaml(folder: Path, text: str, name: str = "defaults.yaml") -> Path:

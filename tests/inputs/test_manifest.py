@@ -13,7 +13,7 @@ import pytest
 from voxcli.errors import InputError, ManifestError
 from voxcli.inputs.manifest import Common, read_manifest
 from voxcli.inputs.schema import SettingFields
-from voxcli.run.settings import Settings
+from voxcli.jobs.settings import Settings
 
 
 def write(folder: Path, *lines: dict[str, Any] | str, name: str = "lines.jsonl") -> str:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from voxcli.errors import OutputError
+from voxcli.files.names import LOCK_NAME
 from voxcli.run import lock as lock_module
-from voxcli.run.lock import FILE_NAME, FolderLock
+from voxcli.run.lock import FolderLock
 
 HOLDER = """
 import sys, time
@@ -37,7 +38,7 @@ def holder(folder: Path) -> subprocess.Popen[str]:
 
 def test_a_lock_tells_its_holder_and_leaves_nothing(tmp_path: Path) -> None:
     with FolderLock(tmp_path, no_remark):
-        told = (tmp_path / FILE_NAME).read_text()
+        told = (tmp_path / LOCK_NAME).read_text()
         assert told == f"process {os.getpid()} on {socket.gethostname()}\n"
     assert list(tmp_path.iterdir()) == []
     with FolderLock(tmp_path, no_remark):
@@ -53,29 +54,29 @@ def test_two_runs_in_one_folder_are_refused_and_a_killed_one_is_forgotten(tmp_pa
             "wait for it to end, or choose another folder"
         )
         process.kill()
-    assert (tmp_path / FILE_NAME).exists()
+    assert (tmp_path / LOCK_NAME).exists()
     with FolderLock(tmp_path, no_remark):
-        assert f"process {os.getpid()} " in (tmp_path / FILE_NAME).read_text()
-    assert not (tmp_path / FILE_NAME).exists()
+        assert f"process {os.getpid()} " in (tmp_path / LOCK_NAME).read_text()
+    assert not (tmp_path / LOCK_NAME).exists()
 
 
 def test_a_lock_file_of_a_dead_run_on_another_host_is_taken_over(tmp_path: Path) -> None:
-    (tmp_path / FILE_NAME).write_text("process 1 on elsewhere\n")
+    (tmp_path / LOCK_NAME).write_text("process 1 on elsewhere\n")
     with FolderLock(tmp_path, no_remark):
-        assert (tmp_path / FILE_NAME).read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+        assert (tmp_path / LOCK_NAME).read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
 
 
 def test_the_lock_goes_also_when_the_run_fails(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt), FolderLock(tmp_path, no_remark):
         raise KeyboardInterrupt
-    assert not (tmp_path / FILE_NAME).exists()
+    assert not (tmp_path / LOCK_NAME).exists()
 
 
 def test_a_file_whose_name_was_taken_away_while_it_was_opened_is_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     take = lock_module._take
-    names = iter([(tmp_path / FILE_NAME).unlink, lambda: None])
+    names = iter([(tmp_path / LOCK_NAME).unlink, lambda: None])
 
     def late(file: object) -> None:
         next(names)()  # the holder before ends between the opening and the locking
@@ -83,7 +84,7 @@ def test_a_file_whose_name_was_taken_away_while_it_was_opened_is_no_lock(
 
     monkeypatch.setattr(lock_module, "_take", late)
     with FolderLock(tmp_path, no_remark):
-        assert (tmp_path / FILE_NAME).exists()
+        assert (tmp_path / LOCK_NAME).exists()
     assert next(names, None) is None
 
 

@@ -13,12 +13,12 @@ from typing import NamedTuple, cast
 import numpy as np
 import pytest
 
-from voxcli.run.job import Job
-from voxcli.run.load import ModelOptions
-from voxcli.run.plan import make_plan
-from voxcli.run.products import Products
-from voxcli.run.results import Outcome
-from voxcli.run.settings import Settings
+from voxcli.artifacts.artifacts import Products
+from voxcli.engine.load import ModelOptions
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.result import Outcome
+from voxcli.jobs.settings import Settings
 from voxcli.run.speak import speak_all
 
 STATM, OPEN = Path("/proc/self/statm"), Path("/proc/self/fd")

@@ -9,13 +9,13 @@ from rich.console import Console
 
 from tests.run.fakes import PATCH_S, FakeEngine
 from voxcli.engine.engine import Engine
+from voxcli.engine.load import Loaded
 from voxcli.errors import InputError
-from voxcli.run.job import Job
-from voxcli.run.load import Loaded
-from voxcli.run.plan import make_plan
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.result import Outcome, Result, failure
 from voxcli.run.progress import Display
-from voxcli.run.report import Summary
-from voxcli.run.results import Outcome, Result, failure
+from voxcli.run.summary import Summary
 
 JOBS = [Job("a#1", "Hello there.", Path("a.wav")), Job("b", "Hello again.", Path("b.wav"))]
 LANDED = Result("a#1", "a.wav", "Hello there.", "ok", 10 * PATCH_S, 1.0, 0.6, 10, "stop", 1, 1, 16_000)

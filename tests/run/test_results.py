@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from voxcli.errors import AudioError, OutputError
-from voxcli.run.cues import Cue
-from voxcli.run.job import Job
-from voxcli.run.results import Result, ResultLog, failure, read_results, shown_path
+from voxcli.jobs.job import Job
+from voxcli.jobs.result import Cue, Result, failure, shown_path
+from voxcli.run.results import ResultLog, read_results
 
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
 FIELDS += ["sample_rate", "voice_notes", "warnings", "sha256", "fingerprint", "finished", "cues", "error"]

@@ -15,14 +15,16 @@ import soundfile
 
 from tests.run.fakes import RATE, FakeEngine
 from voxcli.engine.engine import Engine
-from voxcli.run import fingerprint
-from voxcli.run.fingerprint import Fingerprint, model_identity, read_fingerprint
-from voxcli.run.job import Job
-from voxcli.run.plan import make_plan
-from voxcli.run.results import Result, ResultLog, read_results
+from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.result import Result
+from voxcli.jobs.settings import Settings
+from voxcli.model import hub
+from voxcli.model.hub import model_identity
+from voxcli.run.results import ResultLog, read_results
 from voxcli.run.resume import Agenda, Redo, make_agenda, preview
 from voxcli.run.session import Session
-from voxcli.run.settings import Settings
 
 MODEL = "model-1"
 
@@ -226,7 +228,7 @@ def test_of_a_file_too_large_to_read_blocks_are(
     place: int, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("WHOLE", 999), ("BLOCK", 10), ("STRIDE", 100)):
-        monkeypatch.setattr(fingerprint, name, value)
+        monkeypatch.setattr(hub, name, value)
     weights = bytearray(1000)
     (tmp_path / "model.safetensors").write_bytes(weights)
     before = model_identity([tmp_path])

@@ -19,13 +19,14 @@ from voxcli.audio.tail import KEPT_S
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import DeviceError, InputError, OutputError, SynthesisError
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.result import Outcome
+from voxcli.jobs.settings import Settings
+from voxcli.run import running_job as take_module
 from voxcli.run import session as session_module
-from voxcli.run import take as take_module
-from voxcli.run.job import Job
-from voxcli.run.plan import make_plan
-from voxcli.run.results import Outcome, ResultLog
+from voxcli.run.results import ResultLog
 from voxcli.run.session import Session
-from voxcli.run.settings import Settings
 from voxcli.text.split import SENTENCE_PAUSE_S
 
 LONG = "The wind came over the hill. " * 4

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from voxcli.run.folders import data_folder
-from voxcli.run.load import ModelOptions
+from voxcli.engine.load import ModelOptions
+from voxcli.files.user_dirs import data_folder
 from voxcli.run.speeds import FEWEST_S, FILE_NAME, remember, speed_of
 
 OTHERS = (ModelOptions(model="other"), ModelOptions(device="cuda"), ModelOptions(dtype="float16"))

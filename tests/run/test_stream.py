@@ -18,11 +18,11 @@ from voxcli.audio.write import write_audio
 from voxcli.cli.main import run
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import prepare
+from voxcli.jobs.settings import Settings
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
-from voxcli.run.job import Job
-from voxcli.run.plan import prepare
-from voxcli.run.settings import Settings
 from voxcli.run.stream import Stream, wav_header, write_stream
 from voxcli.text.split import SENTENCE_PAUSE_S
 

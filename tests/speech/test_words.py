@@ -12,7 +12,7 @@ import torch
 from tests.reference import load_reference
 from tests.speech.recognize import error_rate, hear, plain
 from voxcli.cli.main import run
-from voxcli.run.models import demo_folder
+from voxcli.model.hub import demo_folder
 
 pytest.importorskip("faster_whisper")
 pytest.importorskip("jiwer")

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from voxcli.audio.source import shown
 from voxcli.errors import AudioError
+from voxcli.terminal import shown
 
 __all__ = ["peaks"]
 

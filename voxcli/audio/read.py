@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms, quietest_place, trim_silence
 from voxcli.audio.resample import resample
-from voxcli.audio.source import check_end, open_sound, refuse_cut_off, shown
+from voxcli.audio.source import check_end, open_sound, refuse_cut_off
 from voxcli.errors import AudioError
+from voxcli.terminal import shown
 
 __all__ = ["Voice", "check_voice", "read_voice"]
 

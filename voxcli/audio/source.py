@@ -13,6 +13,7 @@ from typing import BinaryIO
 import soundfile
 
 from voxcli.errors import AudioError
+from voxcli.terminal import shown
 
 __all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "refuse_cut_off", "shown"]
 
@@ -26,11 +27,6 @@ _PROMISE = re.compile(r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \
 _OGG_PAGE = 65_307  # bytes at most
 # What programs write that did not know the length when they began (ffmpeg, sox and recorders writing to a pipe).
 _UNKNOWN_LENGTH = (range(0x7FFF_F000, 0x8000_0000), range(0xFFFF_FF00, 0x1_0000_0000))
-
-
-def shown(path: Path) -> str:
-    """`path` for a message of one line."""
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in str(path))
 
 
 @contextmanager

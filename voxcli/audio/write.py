@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import os
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO, NamedTuple
@@ -16,11 +13,11 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from voxcli import faults
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
-from voxcli.audio.source import shown
 from voxcli.errors import OutputError
+from voxcli.files.write import TEMPORARY, replacing, write_atomic
+from voxcli.terminal import shown
 
 __all__ = [
     "FORMATS",
@@ -33,8 +30,6 @@ __all__ = [
     "write_blocks",
 ]
 
-# Names of files being written, for `Path.glob`: what a killed process leaves behind.
-TEMPORARY = ".voxcpm2-*.part"
 
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
@@ -102,7 +97,7 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
     """The same for sound that comes in blocks, float32[n_i] each, as they are made: memory holds one of them."""
     kind = _format(path, rate, format)
     convert = _ROUNDED.get(kind.subtype)
-    with _replacing(path) as file:
+    with replacing(path) as file:
         sink = _Sink(file)
         try:
             with soundfile.SoundFile(
@@ -125,46 +120,6 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
             raise sink.error
         if not frames:
             raise OutputError(f"{shown(path)}: there is no mono sound to write")
-
-
-def write_atomic(path: Path, data: bytes) -> None:
-    """Write `data` as `path`, whole or not at all. Raises OutputError, naming the file and the reason."""
-    with _replacing(path) as file:
-        file.write(data)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place, on the disk too, when the block ends without an error."""
-    temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
-    try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with open(temporary, "x+b") as file:
-            faults.point("write")
-            yield file
-            file.flush()
-            faults.point("fsync")
-            os.fsync(file.fileno())
-        faults.point("rename")
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except (OSError, ValueError) as error:
-        raise OutputError(f"{shown(path)}: can't be written ({getattr(error, 'strerror', None) or error})") from error
-    finally:
-        with suppress(OSError, ValueError):
-            temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name last. Windows has no such thing: a folder can't be opened there."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class _Sink:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -85,16 +86,16 @@ def batch(
     """
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
+    from voxcli.artifacts.artifacts import Products
+    from voxcli.artifacts.subtitles import subtitles_named
+    from voxcli.cluster.options import make_crew
     from voxcli.inputs.defaults import read_defaults
     from voxcli.inputs.manifest import Common, read_manifest
-    from voxcli.run.crew import make_crew
-    from voxcli.run.plan import make_plan
-    from voxcli.run.products import Products
+    from voxcli.jobs.plan import make_plan
+    from voxcli.run.profile import Stages
     from voxcli.run.resume import Redo, preview
-    from voxcli.run.shown import shown
     from voxcli.run.speeds import speed_of
-    from voxcli.run.stages import Stages
-    from voxcli.run.subtitles import subtitles_named
+    from voxcli.terminal import shown
 
     stages = Stages()
     crew = make_crew(workers, ray_address, max_retries, hang_timeout)
@@ -135,7 +136,12 @@ def batch(
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.speak import speak_all
 
-    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, crew=crew)
+    speakers = None
+    if crew is not None:
+        from voxcli.cluster.ray_pool import speak_on  # brings Ray: only when that is asked for
+
+        speakers = partial(speak_on, crew)
+    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, workers=speakers)
     print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
     if summary.error is not None:
         raise summary.error

@@ -11,7 +11,7 @@ import typer
 from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.errors import InputError
-from voxcli.run.settings import DEFAULTS
+from voxcli.jobs.settings import DEFAULTS
 
 EXAMPLES = examples(
     "voxcpm2 bench --concurrency 1,8 --patches 20",
@@ -49,12 +49,12 @@ def bench(
     """
     from rich.console import Console
 
-    from voxcli.run.load import ModelOptions, load_engine, random_engine
+    from voxcli.engine.load import ModelOptions, load_engine, random_engine
 
     counts = _counts(concurrency)
     settings = DEFAULTS.updated({"steps": steps, "cfg": cfg})
     if plot is not None:
-        from voxcli.run.plot import check_plot, write_plot
+        from voxcli.diagnostics.plot import check_plot, write_plot
 
         check_plot(plot)
     if random_weights is not None and model is not None:
@@ -62,7 +62,7 @@ def bench(
     chosen = ModelOptions(model, device, dtype, max(counts))
     loaded = random_engine(random_weights, chosen, options.say) if random_weights else load_engine(chosen, options.say)
 
-    from voxcli.run.bench import Load, run_bench
+    from voxcli.diagnostics.bench import Load, run_bench
 
     report = run_bench(
         loaded,

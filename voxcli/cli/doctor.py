@@ -7,7 +7,7 @@ import typer
 from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.errors import ModelError
-from voxcli.run.shown import shown
+from voxcli.terminal import shown
 
 EXAMPLES = examples("voxcpm2 doctor", "VOXCPM2_MODEL=./my-checkpoint voxcpm2 doctor")
 MARKS = {"ok": "ok", "note": "--", "missing": "!!"}
@@ -22,7 +22,7 @@ def doctor(debug: options.Debug = False) -> None:
 
     Looks at torch, the device, attention, audio files, extras and models. Exit code 3 when the tool can't speak here.
     """
-    from voxcli.run.doctor import examine, usable
+    from voxcli.diagnostics.doctor import examine, usable
 
     findings = []
     for finding in examine():

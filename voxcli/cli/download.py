@@ -9,7 +9,7 @@ import typer
 from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.errors import ModelNotFound, VoxError
-from voxcli.run import models
+from voxcli.model import hub as models
 
 EXAMPLES = examples("voxcpm2 download openbmb/VoxCPM2 && voxcpm2 doctor", "voxcpm2 download --ray-address auto")
 
@@ -38,10 +38,10 @@ def download(
 
 def _download_everywhere(model: str, address: str) -> None:
     """A line for each machine; ends with the error of the first one that has no folder."""
-    from voxcli.run.crew import check_address
+    from voxcli.cluster.options import check_address
 
     check_address(address)
-    from voxcli.run.cluster import fetch_everywhere
+    from voxcli.cluster.ray_pool import fetch_everywhere
 
     found = fetch_everywhere(address, model, options.say)
     failed = {name: error for name, error in found.items() if isinstance(error, VoxError)}

@@ -18,7 +18,7 @@ from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, vo
 from voxcli.cli.options import examples
 from voxcli.cli.streams import stand_in
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError
-from voxcli.run.shown import one_line, shown
+from voxcli.terminal import one_line, shown
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
 INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as shells have it

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from voxcli.cluster.options import HANG_S, MAX_RETRIES
 from voxcli.errors import InputError
-from voxcli.run.crew import HANG_S, MAX_RETRIES
-from voxcli.run.settings import DEFAULTS, Settings
-from voxcli.run.shown import one_line
+from voxcli.jobs.settings import DEFAULTS, Settings
+from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
-    from voxcli.run.load import ModelOptions
+    from voxcli.engine.load import ModelOptions
 
 
 def complete_preset(incomplete: str) -> list[str]:
     """For the completion of a shell."""
-    from voxcli.run.presets import preset_names
+    from voxcli.inputs.presets import preset_names
 
     return [name for name in preset_names() if name.startswith(incomplete)]
 
 
 def complete_voice(incomplete: str) -> list[str]:
-    from voxcli.run.voicefile import voice_names
+    from voxcli.voices.store import voice_names
 
     return [name for name in voice_names() if name.startswith(incomplete)]
 
@@ -173,7 +173,7 @@ Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an e
 def settings(preset: str | None, base: Settings = DEFAULTS, **said: Any) -> Settings:
     """Defaults, then the preset, then what was said on the command line."""
     if preset is not None:
-        from voxcli.run.presets import load_preset
+        from voxcli.inputs.presets import load_preset
 
         base = base.updated(load_preset(preset))
     return base.updated(said)
@@ -185,18 +185,18 @@ def voice_file(voice: str | None, ref: Path | None) -> Path | None:
         return None
     if ref is not None:
         raise InputError("--voice and --ref exclude each other: a named voice is made of a recording already")
-    from voxcli.run.voicefile import voice_path
+    from voxcli.voices.store import voice_path
 
     return voice_path(voice)
 
 
 def model_options(preset: str | None, **said: Any) -> ModelOptions:
     """What the preset says of the engine, then what was said on the command line."""
-    from voxcli.run.load import ModelOptions
+    from voxcli.engine.load import ModelOptions
 
     values: dict[str, Any] = {}
     if preset is not None:
-        from voxcli.run.presets import read_preset
+        from voxcli.inputs.presets import read_preset
 
         values = read_preset(preset).engine.model_dump()
     return ModelOptions(**values | {name: value for name, value in said.items() if value is not None})

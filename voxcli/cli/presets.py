@@ -6,7 +6,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
-from voxcli.run.shown import shown
+from voxcli.terminal import shown
 
 EXAMPLES = examples(
     "voxcpm2 presets",
@@ -23,7 +23,7 @@ def presets(debug: options.Debug = False) -> None:
 
     A preset is a small .yaml file. Your own are found by name in the folder shown last, and by path anywhere.
     """
-    from voxcli.run.presets import own_folder, preset_files, read_preset
+    from voxcli.inputs.presets import own_folder, preset_files, read_preset
 
     files = preset_files()
     width = max(map(len, files)) + 2

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from voxcli.errors import InputError, OutputError
-from voxcli.run.shown import one_line
+from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
-    from voxcli.run.job import Job
-    from voxcli.run.load import ModelOptions
+    from voxcli.engine.load import ModelOptions
+    from voxcli.jobs.job import Job
     from voxcli.run.speak import Spoken
 
 
@@ -22,8 +22,8 @@ def speak(job: Job, engine: ModelOptions, *, subtitles: str | None, raw: bool, a
 
     Ends with exit code 1 when a length limit cut the speech off, unless that is allowed.
     """
+    from voxcli.artifacts.subtitles import subtitles_named
     from voxcli.run.speak import STDOUT, speak_aloud, speak_one
-    from voxcli.run.subtitles import subtitles_named
 
     kind = subtitles_named(subtitles)
     if job.out != STDOUT:

@@ -12,7 +12,7 @@ from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.cli.single import speak
 from voxcli.errors import InputError
-from voxcli.files import read_named, read_stream
+from voxcli.files.read import read_named, read_stream
 
 MOST_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
 EXAMPLES = examples(

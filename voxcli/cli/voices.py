@@ -10,7 +10,7 @@ import typer
 
 from voxcli.cli import options
 from voxcli.cli.options import examples
-from voxcli.run.shown import one_line, shown
+from voxcli.terminal import one_line, shown
 
 EXAMPLES = examples(
     "voxcpm2 voices add anna --ref voice.wav",
@@ -52,8 +52,8 @@ def add(
     debug: options.Debug = False,
 ) -> None:
     """Make a named voice of a recording and print its file."""
-    from voxcli.run.addvoice import add_voice
-    from voxcli.run.load import ModelOptions
+    from voxcli.engine.load import ModelOptions
+    from voxcli.voices.add import add_voice
 
     engine = ModelOptions(model=model, device=device, max_batch=1)
     added = add_voice(name, ref, text, engine, options.say, replace=force)
@@ -65,7 +65,7 @@ def add(
 def list_voices(debug: options.Debug = False) -> None:
     """List the named voices: name, seconds, source, words."""
     from voxcli.errors import InputError
-    from voxcli.run.voicefile import read_info, voice_names, voice_path, voices_folder
+    from voxcli.voices.store import read_info, voice_names, voice_path, voices_folder
 
     names = voice_names()
     if not names:
@@ -85,7 +85,7 @@ def remove(
     debug: options.Debug = False,
 ) -> None:
     """Remove named voices. The recordings they were made of stay where they are."""
-    from voxcli.run.voicefile import remove_voice
+    from voxcli.voices.store import remove_voice
 
     for name in names:
         remove_voice(name)

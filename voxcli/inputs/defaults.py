@@ -14,9 +14,9 @@ from pydantic import ValidationError
 from voxcli.errors import InputError
 from voxcli.inputs.manifest import Common, messages_of
 from voxcli.inputs.schema import LineFields
-from voxcli.run.settings import DEFAULTS, NAMES
-from voxcli.run.voicefile import voice_path
-from voxcli.run.yamlfile import read_yaml
+from voxcli.inputs.yamlfile import read_yaml
+from voxcli.jobs.settings import DEFAULTS, NAMES
+from voxcli.voices.store import voice_path
 
 
 class DefaultFields(LineFields):

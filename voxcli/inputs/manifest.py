@@ -14,16 +14,17 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
-from voxcli.files import read_named, read_stream
+from voxcli.files.names import one_name
+from voxcli.files.read import read_named, read_stream
+from voxcli.inputs.presets import read_preset
 from voxcli.inputs.rows import RawRow, decode, read_rows
 from voxcli.inputs.schema import LineFields
-from voxcli.run.garbage import no_collection
-from voxcli.run.job import Job
-from voxcli.run.outputs import DEFAULT_FORMAT, OutputFolder, extension_of, format_of, one_name
-from voxcli.run.presets import read_preset
-from voxcli.run.recordings import Recordings
-from voxcli.run.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
-from voxcli.run.voicefile import voice_path
+from voxcli.jobs.gc_pause import no_collection
+from voxcli.jobs.job import Job
+from voxcli.jobs.output_paths import DEFAULT_FORMAT, OutputFolder, extension_of, format_of
+from voxcli.jobs.protected import Recordings
+from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
+from voxcli.voices.store import voice_path
 
 STDIN = "-"
 MOST_BYTES = 1 << 30

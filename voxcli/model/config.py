@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from voxcli.errors import CheckpointError, ModelNotFound
-from voxcli.files import read_regular
+from voxcli.files.read import read_regular
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
 Count = Annotated[int, Field(gt=0, le=1_024)]

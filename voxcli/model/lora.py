@@ -19,7 +19,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import CheckpointError, ModelNotFound
-from voxcli.files import read_regular
+from voxcli.files.read import read_regular
 from voxcli.model.config import MOST_BYTES
 
 CONFIG_FILE = "lora_config.json"

@@ -15,7 +15,7 @@ from typing import Any
 import tokenizers
 
 from voxcli.errors import CheckpointError
-from voxcli.files import read_regular
+from voxcli.files.read import read_regular
 
 MOST_BYTES = 1 << 28
 # VoxCPM2 has Prepend and Replace, and no pre-tokenizer. Precompiled and all that takes a Regex are not among them.

@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from voxcli import faults
 from voxcli.errors import CheckpointError, DeviceError
-from voxcli.files import check_regular
+from voxcli.files.read import check_regular
 from voxcli.model.config import ModelConfig
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
 from voxcli.model.lora import read_lora

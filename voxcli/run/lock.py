@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from voxcli.errors import OutputError
+from voxcli.files.names import LOCK_NAME
 
-FILE_NAME = ".voxcpm2.lock"
 # What a file system without locks answers: some network shares.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
@@ -41,7 +41,7 @@ class FolderLock:
 
     def __init__(self, folder: Path, say: Callable[[str], None]):
         self.folder = folder
-        self.path = folder / FILE_NAME
+        self.path = folder / LOCK_NAME
         self.say = say
         self._file: BinaryIO | None = None
 

@@ -7,12 +7,12 @@ from collections import defaultdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from voxcli.run.job import job_id
-from voxcli.run.load import Loaded
-from voxcli.run.plan import Plan
-from voxcli.run.report import Summary, clock
-from voxcli.run.results import Outcome
-from voxcli.run.shown import one_line
+from voxcli.engine.load import Loaded
+from voxcli.jobs.job import job_id
+from voxcli.jobs.plan import Plan
+from voxcli.jobs.result import Outcome
+from voxcli.run.summary import Summary
+from voxcli.terminal import clock, one_line
 
 
 class Display:

@@ -6,17 +6,26 @@ edited text in the voice it had. `--force` draws anew.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from voxcli.jobs.fingerprint import _digest, _named
+
+if TYPE_CHECKING:
+    from voxcli.jobs.plan import Utterance
+
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from voxcli.run.fingerprint import Fingerprint, Fingerprints, content_digest, read_fingerprint
-from voxcli.run.pace import pace
-from voxcli.run.plan import Plan, Utterance
-from voxcli.run.report import clock
-from voxcli.run.results import Outcome, Result, read_results, shown_path
+from voxcli.files.read import content_digest
+from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
+from voxcli.jobs.plan import Plan, Utterance
+from voxcli.jobs.result import Outcome, Result, shown_path
+from voxcli.run.results import read_results
+from voxcli.run.throughput import pace
+from voxcli.terminal import clock
 
 Redo = Literal["changed", "failed", "all"]
 
@@ -110,3 +119,30 @@ def _reason(utterance: Utterance, last: Result | None, now: Fingerprint, out: Pa
         return "file missing"
     except OSError:
         return "file unreadable"
+
+
+class Fingerprints:
+    """Makes the fingerprints of one run; reads each recording once."""
+
+    def __init__(self, model: str | None):
+        self.model = model
+        self._contents: dict[Path, str] = {}
+
+    def of(self, utterance: Utterance) -> Fingerprint:
+        job = utterance.job
+        parts = (job.ref, job.prompt_audio, job.voice)
+        return Fingerprint(
+            text=_digest([utterance.prompt_text, *([piece.text, piece.pause_s] for piece in utterance.pieces)]),
+            voice=_digest([path and self._content(path) for path in parts]) if any(parts) else None,
+            settings=_named(job.settings) | {"format": job.format},
+            model=self.model,
+            seed=job.settings.seed,
+        )
+
+    def _content(self, path: Path) -> str:
+        if path not in self._contents:
+            try:
+                self._contents[path] = content_digest(path)
+            except OSError:
+                self._contents[path] = ""  # gone since it was looked at: its lines will fail and say so
+        return self._contents[path]

@@ -25,16 +25,15 @@ from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.errors import DeviceError, SynthesisError, VoxError
-from voxcli.run.cues import cues_of
-from voxcli.run.fingerprint import content_digest
-from voxcli.run.job import Job
-from voxcli.run.outputs import make_folder
-from voxcli.run.pace import now
-from voxcli.run.plan import Utterance
-from voxcli.run.results import CUT_OFF, Outcome, Result, failure, shown_path
-from voxcli.run.stages import MODEL, Stages
-from voxcli.run.take import Desk, Take
-from voxcli.run.voices import Voices
+from voxcli.files.read import content_digest
+from voxcli.files.write import make_folder
+from voxcli.jobs.cues import cues_of
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import Utterance
+from voxcli.jobs.result import CUT_OFF, Outcome, Result, failure, now, shown_path
+from voxcli.run.profile import MODEL, Stages
+from voxcli.run.running_job import Desk, Take
+from voxcli.voices.prefetch import Voices
 
 LONG_SILENCE_S = 1.0  # at the end of a file: more is told
 BACKLOG = 2**29  # bytes of audio that may wait for the disk before the engine does
@@ -97,7 +96,7 @@ class Session:
         self._waiting = 0  # bytes of all of them
         self._noting = Lock()
         self._feed = feed
-        self._voices = voices or Voices(engine, utterances, encoder=encoder, say=say)
+        self._voices = voices or Voices(engine, [utterance.job for utterance in utterances], encoder=encoder, say=say)
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""

@@ -11,26 +11,28 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from voxcli.artifacts.artifacts import Products
+from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
+from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import VoxError
-from voxcli.run.crew import Crew
-from voxcli.run.fingerprint import model_identity
-from voxcli.run.job import Job
-from voxcli.run.load import ModelOptions, load_engine
+from voxcli.files.write import prepare_folder, sweep
+from voxcli.jobs.job import Job
+from voxcli.jobs.output_paths import format_of
+from voxcli.jobs.plan import Plan, make_plan
+from voxcli.jobs.protected import Recordings
+from voxcli.jobs.result import CUT_OFF, Outcome, failure
+from voxcli.jobs.settings import DEFAULTS, Settings
+from voxcli.model.hub import choose_model, model_identity
 from voxcli.run.lock import FolderLock
-from voxcli.run.models import choose_model
-from voxcli.run.outputs import format_of, prepare_folder, sweep
-from voxcli.run.plan import Plan, make_plan
-from voxcli.run.products import Products
+from voxcli.run.profile import Stages
 from voxcli.run.progress import Display
-from voxcli.run.recordings import Recordings
-from voxcli.run.report import Summary
-from voxcli.run.results import CUT_OFF, Outcome, ResultLog, failure, read_results
+from voxcli.run.results import ResultLog, read_results
 from voxcli.run.resume import Redo, make_agenda
-from voxcli.run.settings import DEFAULTS, Settings
 from voxcli.run.speeds import remember
-from voxcli.run.stages import Stages
-from voxcli.run.subtitles import Subtitles, subtitles_path, write_subtitles
+from voxcli.run.summary import Summary
+
+Workers = Callable[..., Iterator[Outcome]]  # see `voxcli.cluster.ray_pool.speak_on`
 
 STDOUT = Path("-")
 USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
@@ -120,14 +122,14 @@ def speak_all(
     redo: Redo = "changed",
     products: Products | None = None,
     stages: Stages | None = None,
-    crew: Crew | None = None,
+    workers: Workers | None = None,
 ) -> Summary:
     """Run a plan into the folder `out`, with results.jsonl. A job that fails is told and counted, the rest run.
 
     redo:     which lines of an earlier run are spoken again.
     products: what is made of all files in the end.
     stages:   takes the time of each stage.
-    crew:     workers that speak, instead of one engine in this process.
+    workers:  speak, instead of one engine in this process.
     """
     began, stages = time.time(), stages or Stages()
     deaths = [began]
@@ -138,13 +140,13 @@ def speak_all(
         display = stack.enter_context(Display(Summary(), plan))
         stack.enter_context(FolderLock(out, display.say))
         log = stack.enter_context(ResultLog(out))
-        for outcome in _outcomes(plan, out, options, display, log, redo, stages, crew, deaths.append):
+        for outcome in _outcomes(plan, out, options, display, log, redo, stages, workers, deaths.append):
             if outcome.error is not None:
                 display.say(f"{outcome.job}: {outcome.error}")
             display.landed(outcome)
             if products is not None:
                 products.add(outcome)
-        if crew is None:
+        if workers is None:
             remember(options, display.summary.audio_s, display.summary.wall_s)
         if products is not None:
             with stages("joined file, subtitles, report"):
@@ -166,7 +168,7 @@ def _outcomes(
     log: ResultLog | None,
     redo: Redo = "all",
     stages: Stages | None = None,
-    crew: Crew | None = None,
+    workers: Workers | None = None,
     died: Callable[[float], None] = lambda when: None,
 ) -> Iterator[Outcome]:
     """One for every job of the plan; those kept from an earlier run come before those spoken now."""
@@ -195,12 +197,8 @@ def _outcomes(
         utterances = agenda.todo
     if not utterances:
         return
-    if crew is not None:
-        from voxcli.run.cluster import speak_on  # brings Ray: only when that is asked for
-
-        yield from speak_on(
-            crew, utterances, out, options, choice, identity, display, log=log, stages=stages, died=died
-        )
+    if workers is not None:
+        yield from workers(utterances, out, options, choice, identity, display, log=log, stages=stages, died=died)
         return
     with stages("loading the model"):
         from voxcli.run.session import Session  # brings torch: only when there is something to speak

@@ -6,12 +6,11 @@ import json
 import os
 from contextlib import suppress
 
-from voxcli.audio.write import write_atomic
+from voxcli.engine.load import ModelOptions
 from voxcli.errors import OutputError
-from voxcli.run.folders import data_folder
-from voxcli.run.load import ModelOptions
-from voxcli.run.models import VARIABLE
-from voxcli.run.outputs import make_folder
+from voxcli.files.user_dirs import data_folder
+from voxcli.files.write import make_folder, write_atomic
+from voxcli.model.hub import VARIABLE
 
 FILE_NAME = "speeds.json"
 FEWEST_S = 20.0  # of audio: less says more of the start than of the speed

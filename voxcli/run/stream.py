@@ -19,10 +19,10 @@ from voxcli.audio.join import FADE_S, faded
 from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError
-from voxcli.run.plan import Utterance
-from voxcli.run.report import clock
-from voxcli.run.take import Take
-from voxcli.run.voices import Voices
+from voxcli.jobs.plan import Utterance
+from voxcli.run.running_job import Take
+from voxcli.terminal import clock
+from voxcli.voices.prefetch import Voices
 
 Samples = NDArray[np.float32]
 
@@ -45,7 +45,7 @@ class Stream:
         self.take = Take.of(utterance)
         self.cut_off = False
         self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
-        self._voices = Voices(engine, [utterance], encoder=encoder, say=say)
+        self._voices = Voices(engine, [utterance.job], encoder=encoder, say=say)
 
     def __iter__(self) -> Iterator[Samples]:
         native = self.engine.model.sample_rate

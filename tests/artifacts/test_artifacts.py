@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli.artifacts.artifacts import Products
+from voxcli.errors import InputError, OutputError
+from voxcli.jobs.job import Job
+from voxcli.jobs.result import Cue, Outcome, Result
+
+RATE = 16_000
+
+
+def job(folder: Path, identity: str, **values: Any) -> Job:
+    return Job(identity, f"Text {identity}.", folder / f"{identity}.wav", **values)
+
+
+def done(job: Job, seconds: float = 1.0) -> Outcome:
+    soundfile.write(job.out, np.full(round(seconds * RATE), 0.5), RATE)
+    cues = (Cue(0.0, seconds, job.text),)
+    return Outcome(job, Result(job.id, job.out.name, job.text, "ok", seconds, cues=cues, seed=1))
+
+
+def failed(job: Job) -> Outcome:
+    return Outcome(job, Result(job.id, job.out.name, job.text, "failed", error="no voice"))
+
+
+def made(products: Products, outcomes: list[Outcome]) -> list[str]:
+    remarks: list[str] = []
+    products.prepare(RATE)
+    for outcome in outcomes:
+        products.add(outcome)
+    products.make(remarks.append)
+    return remarks
+
+
+def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "b", pause_after=1.0), job(tmp_path, "a", pause_after=2.0), job(tmp_path, "c")]
+    whole = tmp_path / "new" / "book.wav"
+    products = Products(jobs, subtitles="srt", join=whole, report=tmp_path / "report.html")
+    remarks = made(products, [done(jobs[2], 3.0), done(jobs[0]), done(jobs[1], 2.0)])  # as they landed
+    assert remarks == [f"{whole}: 9.0 s of audio, 3 files joined", f"{tmp_path / 'report.html'} shows all lines"]
+    assert soundfile.info(whole).duration == 9.0
+    assert (tmp_path / "a.srt").read_text() == "1\n00:00:00,000 --> 00:00:02,000\nText a.\n"
+    assert whole.with_suffix(".srt").read_text() == (
+        "1\n00:00:00,000 --> 00:00:01,000\nText b.\n\n"
+        "2\n00:00:02,000 --> 00:00:04,000\nText a.\n\n"
+        "3\n00:00:06,000 --> 00:00:09,000\nText c.\n"
+    )
+    page = (tmp_path / "report.html").read_text()
+    assert page.index("Text b.") < page.index("Text a.") < page.index("Text c.")
+
+
+def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, name) for name in ("a", "b", "c")]
+    products = Products(jobs, subtitles="vtt", join=tmp_path / "book.wav", report=tmp_path / "report.html")
+    remarks = made(products, [done(jobs[0]), failed(jobs[1])])  # and nothing of c: left for another run
+    assert remarks[0] == f"{tmp_path / 'book.wav'} is not written: 2 lines are missing in it, the first is b"
+    names = {"a.wav", "a.vtt", "report.html"}
+    assert {path.name for path in tmp_path.iterdir()} == names
+    page = (tmp_path / "report.html").read_text()
+    assert "no voice" in page and "not spoken in this run" in page
+
+
+def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, "a", format="wav24")]
+    for name, subtype in (("book.wav", "PCM_24"), ("book.flac", "PCM_16"), ("book.mp3", "MPEG_LAYER_III")):
+        made(Products(jobs, join=tmp_path / name), [done(jobs[0])])
+        assert soundfile.info(tmp_path / name).subtype == subtype
+
+
+@pytest.mark.parametrize(
+    ("wanted", "told"),
+    [
+        ({"join": "a.WAV"}, r"--join .*a\.WAV is already the file of a"),
+        ({"join": "book.xyz"}, "can't tell the format of"),
+        ({"report": "report.txt"}, r"end its name with \.html, not 'report\.txt'"),
+        ({"subtitles": "srt", "join": "a.flac"}, r"a\.wav and a\.flac would share one file of subtitles"),
+    ],
+)
+def test_what_can_not_be_is_refused_before_anything_is_made(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+    paths: dict[str, Any] = {name: value if value == "srt" else tmp_path / value for name, value in wanted.items()}
+    with pytest.raises(InputError, match=told):
+        Products([job(tmp_path, "a"), job(tmp_path, "b")], **paths)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_can_not_be_written_is_found_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError, match="is a file, not a folder"):
+        Products([job(tmp_path, "a")], report=tmp_path / "file" / "report.html").prepare(RATE)
+    with pytest.raises(OutputError, match=r"ogg can't hold 44\.1 kHz"):
+        Products([job(tmp_path, "a")], join=tmp_path / "book.ogg").prepare(44_100)
+
+
+@pytest.mark.parametrize(
+    ("recording", "wanted"),
+    [
+        ("voice.wav", {"join": "voice.wav"}),
+        ("voice.html", {"report": "voice.html"}),
+        ("a.srt", {"subtitles": "srt"}),
+        ("whole.vtt", {"subtitles": "vtt", "join": "whole.wav"}),
+    ],
+)
+def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: dict[str, Any]) -> None:
+    (tmp_path / recording).touch()
+    (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
+    jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
+    named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
+    with pytest.raises(InputError, match=f"{recording} is a recording that is spoken from"):
+        Products(jobs, **named)

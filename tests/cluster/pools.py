@@ -1,0 +1,137 @@
+"""Workers as threads of the tests' own process: the real worker and the real driver, without Ray between them.
+
+And how to find those that are processes of Ray's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from voxcli.cluster.pool import Lost
+from voxcli.cluster.worker import Encoded, Hello, Orders, Worker
+from voxcli.engine.load import ModelOptions
+from voxcli.model.hub import model_identity
+
+NONCE = "a nonce"
+
+
+def orders(checkpoint: Path, out: Path, **values: Any) -> Orders:
+    (out / ".voxcpm2-probe.part").write_text(NONCE)
+    options = ModelOptions(device="cpu", max_batch=4)
+    return replace(
+        Orders(
+            model=str(checkpoint),
+            identity=model_identity([checkpoint]),
+            options=options,
+            folder=str(out),
+            probe=".voxcpm2-probe.part",
+            nonce=NONCE,
+            threads=1,
+        ),
+        **values,
+    )
+
+
+class ThreadHandle:
+    def __init__(self, orders: Orders):
+        self.worker = Worker(orders)
+        self.alive, self._gone = True, False
+        self.frozen = False  # it answers nothing more until it is killed
+        self.asked: list[str] = []
+        self._pool = ThreadPoolExecutor(8)
+        self._open: set[Future[Any]] = set()
+
+    def ask(self, method: str, *values: object) -> Future[Any]:
+        self.asked.append(method)
+        answer: Future[Any] = Future()
+        if not self.alive:
+            answer.set_exception(Lost("it was killed"))
+            return answer
+        self._open.add(answer)
+        if self.frozen:
+            return answer
+
+        def call() -> None:
+            try:
+                value = getattr(self.worker, method)(*values)
+            except BaseException as error:
+                self._answer(answer, answer.set_exception, error)
+            else:
+                self._answer(answer, answer.set_result, value)
+
+        self._pool.submit(call)
+        return answer
+
+    def _answer(self, answer: Future[Any], give: Callable[[Any], None], value: object) -> None:
+        if answer in self._open and not self.frozen:
+            self._open.discard(answer)
+            give(value)
+
+    def die(self) -> None:
+        """All that was asked is lost, as with a process that is gone."""
+        self.alive = self.frozen = False
+        for answer in list(self._open):
+            self._answer(answer, answer.set_exception, Lost("it was killed"))
+        self.kill()
+
+    def kill(self, hello: Hello | None = None) -> None:
+        if self.frozen:
+            self.die()
+        self.alive = False
+        if not self._gone:
+            self._gone = True
+            if hasattr(self.worker, "_thread"):
+                self._pool.submit(self.worker.stop)
+            self._pool.shutdown(wait=False)
+
+
+class ThreadFleet:
+    """made: all workers so far.  shared: values put where all find them."""
+
+    def __init__(self, size: int, *orders: Orders):
+        """orders: of the first, second, ... worker; the last ones of all that follow."""
+        self.size = size
+        self.made: list[ThreadHandle] = []
+        self.shared: list[Encoded] = []
+        self._orders = orders
+
+    def start(self) -> ThreadHandle:
+        self.made.append(ThreadHandle(self._orders[min(len(self.made), len(self._orders) - 1)]))
+        return self.made[-1]
+
+    def share(self, value: Encoded) -> object:
+        self.shared.append(value)
+        return value
+
+
+def workers_of(driver: int) -> list[int]:
+    """Processes of Ray workers below this one, wherever they are."""
+    parents, found = {}, []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                if (entry / "cmdline").read_bytes().startswith(b"ray::Worker"):
+                    found.append(int(entry.name))
+            except (OSError, ValueError):
+                continue
+    return [worker for worker in found if driver in ancestors(worker, parents)]
+
+
+def busiest(driver: int) -> int:
+    """The worker that has computed most: it has loaded, and speaks."""
+
+    def computed(process: int) -> int:
+        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    return max(workers_of(driver), key=computed)
+
+
+def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
+    while process := parents.get(process, 0):
+        yield process

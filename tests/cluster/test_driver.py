@@ -1,0 +1,387 @@
+"""Real workers and the real driver in one process: the same files as of a single session, whatever dies meanwhile."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.checkpoints import write_checkpoint
+from tests.cluster.pools import ThreadFleet, orders
+from voxcli import faults
+from voxcli.cluster import driver as conductor_module
+from voxcli.cluster.driver import Conductor
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.engine.voices import VoiceEncoder
+from voxcli.errors import CheckpointError, DeviceError, ModelNotFound, SynthesisError
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import Plan, make_plan
+from voxcli.jobs.result import Outcome
+from voxcli.jobs.settings import Settings
+from voxcli.run.results import ResultLog
+from voxcli.run.session import Session
+
+LINES = 12
+BRIEF = Settings(steps=2, max_seconds=0.8, max_chars=40)
+TIMES = {"wall_s": 0, "rtf": 0, "finished": 0}
+Spoken = tuple[dict[str, bytes], dict[str, Any]]  # files and results, by id
+
+
+@pytest.fixture(autouse=True)
+def nothing_armed() -> Iterator[None]:
+    yield
+    faults.arm("")
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("recordings")
+    for name, pitch in (("low", 20.0), ("high", 9.0)):
+        tone = 0.3 * np.sin(np.arange(16_000 * 2) / pitch).astype(np.float32)
+        soundfile.write(folder / f"{name}.wav", tone, 16_000)
+    return [folder / "low.wav", folder / "high.wav"]
+
+
+def plan_of(out: Path, recordings: list[Path], count: int = LINES, **values: Any) -> Plan:
+    """Short and long lines, one of several pieces, two voices of which one is also gone on from."""
+    jobs = []
+    for n in range(count):
+        text = "The wind came over the hill. It did not stop there. " * 2 if n == 3 else f"Line {'word ' * (n % 5)}{n}."
+        settings = replace(BRIEF, seed=n, max_seconds=2.0 if n == 3 else 0.8)
+        job = Job(f"{n}", text, out / f"part-{n % 2}" / f"{n}.wav", settings=settings)
+        if n % 4 == 1:
+            job = replace(job, ref=recordings[n % 8 // 4])
+        if n % 8 == 6:
+            job = replace(job, prompt_audio=recordings[0], prompt_text="What it says.")
+        jobs.append(replace(job, **values))
+    return make_plan(jobs)
+
+
+@pytest.fixture(scope="module")
+def alone(tiny_checkpoint: Path, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Spoken:
+    """Files and results, by id, of one session."""
+    out = tmp_path_factory.mktemp("alone")
+    loaded = load_engine(ModelOptions(model=str(tiny_checkpoint), device="cpu"), print)
+    plan = plan_of(out, recordings)
+    with ResultLog(out) as log:
+        list(Session(loaded.engine, plan.utterances, out, log=log, say=print).run())
+    return files(out), logged(out)
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in out.rglob("*.wav")}
+
+
+def logged(out: Path) -> dict[str, Any]:
+    lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
+    assert len(lines) == len({line["id"] for line in lines}), "each line is noted once"
+    return {line["id"]: line | TIMES for line in lines}
+
+
+def conduct(
+    fleet: ThreadFleet,
+    plan: Plan,
+    out: Path,
+    say: Callable[[str], None] = print,
+    max_retries: int = 3,
+    **values: Any,
+) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
+    with ResultLog(out) as log:
+        values = {"poll_s": 0.5, "rate": 16_000, "encoder": str} | values
+        run = Conductor(fleet, plan.utterances, out, max_retries=max_retries, log=log, say=say, **values)
+        for outcome in run.run():
+            assert outcome.job.id not in outcomes
+            outcomes[outcome.job.id] = outcome
+    return outcomes
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_files_and_results_are_those_of_one_session(
+    workers: int,
+    tiny_checkpoint: Path,
+    recordings: list[Path],
+    tmp_path: Path,
+    alone: Spoken,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoded: list[Any] = []
+    monkeypatch.setattr(VoiceEncoder, "encode", _counting(VoiceEncoder.encode, encoded))
+    fleet = ThreadFleet(workers, orders(tiny_checkpoint, tmp_path))
+    outcomes = conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert {name: outcome.result for name, outcome in outcomes.items()}.keys() == alone[1].keys()
+    assert len(encoded) == len(fleet.shared) == 3, "two to speak like, one of them to go on from as well: each once"
+
+
+def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
+    def encode(encoder: VoiceEncoder, samples: Any, key: str, padding: Any) -> Any:
+        calls.append((key, padding))
+        return real(encoder, samples, key, padding)
+
+    return encode
+
+
+def test_without_a_shared_folder_files_come_as_bytes(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    """One worker shares the folder, the other sees one of that name with another probe in it."""
+    out, other = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    other.mkdir()
+    here = orders(tiny_checkpoint, out)
+    there = replace(orders(tiny_checkpoint, other), nonce="of the driver")
+    fleet = ThreadFleet(2, here, there)
+    conduct(fleet, plan_of(out, recordings), out)
+    assert (files(out), logged(out)) == alone
+    assert [path.name for path in other.iterdir()] == [".voxcpm2-probe.part"]
+    assert [handle.worker._scratch is None for handle in fleet.made] == [True, False]
+    assert not Path(fleet.made[1].worker._scratch.name).exists(), "nothing is left where it wrote"  # type: ignore[union-attr]
+
+
+def test_lines_of_workers_that_die_run_elsewhere(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    """Three die, each some moments after it was given lines."""
+    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    said: list[str] = []
+    real = Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        real(self, member, lines)
+        if len(fleet.made) < 5:
+            time.sleep(0.02 * len(fleet.made))
+            member.handle.die()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    died = [remark for remark in said if " died: it was killed" in remark]
+    assert len(died) == len(fleet.made) - 2 >= 3
+    assert "run again" in died[0] or "runs again" in died[0]
+
+
+@pytest.mark.parametrize("how", ["it answers nothing", "its engine makes no step"])
+def test_a_worker_that_hangs_is_taken_for_dead(
+    how: str,
+    tiny_checkpoint: Path,
+    recordings: list[Path],
+    tmp_path: Path,
+    alone: Spoken,
+) -> None:
+    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    said: list[str] = []
+    woken = threading.Event()
+    real = Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        if member.handle is fleet.made[0]:
+            member.handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
+            member.handle.frozen = how == "it answers nothing"
+        real(self, member, lines)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        try:
+            conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
+        finally:
+            woken.set()
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    [died] = [remark for remark in said if " died: " in remark]
+    assert died.startswith("worker 1 (process ") and "died: nothing has moved there for 2 s; its " in died
+    assert len(fleet.made) == 3
+
+
+def test_who_was_not_listened_to_has_not_hung(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    """As when the command is stopped for a while (Ctrl-Z), and its workers are not."""
+    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    said: list[str] = []
+    real, pauses = Conductor._give_work, iter([0, 0, 3.5])
+
+    def give_work(self: Conductor) -> None:
+        if all(member.hello for member in self._members.values()):
+            time.sleep(next(pauses, 0))
+        real(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_give_work", give_work)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 2 and not any("died" in remark for remark in said)
+
+
+def test_where_no_worker_can_be_started_again_the_others_go_on(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    good, broken = orders(tiny_checkpoint, tmp_path), orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
+    fleet = ThreadFleet(2, good, good, broken)
+    said: list[str] = []
+    real = Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        real(self, member, lines)
+        if member.handle is fleet.made[0]:
+            member.handle.die()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 3
+    [told] = [remark for remark in said if "can't be started again" in remark]
+    assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 go on without it")
+
+
+def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    jobs = [Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(6)]
+    plan = make_plan([*jobs, Job("bad", "Poison, a longer line.", tmp_path / "bad.wav", settings=BRIEF)])
+
+    real = conductor_module.Conductor._hand
+
+    def hand(self: Conductor, member: Any, lines: Any) -> None:
+        real(self, member, lines)
+        if any(line.id == "bad" for line in lines):
+            member.handle.die()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_hand", hand)
+        outcomes = conduct(fleet, plan, tmp_path, max_retries=9)
+    assert {name for name, outcome in outcomes.items() if not outcome.result.ok} == {"bad"}
+    assert str(outcomes["bad"].error) == "its worker died 4 times while it was spoken"
+    assert len(fleet.made) == 5
+
+
+def test_workers_that_die_again_and_again_end_the_run_in_a_line(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    real = ThreadFleet.start
+
+    def start(self: ThreadFleet) -> Any:
+        handle = real(self)
+        handle.die()
+        return handle
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ThreadFleet, "start", start)
+        with pytest.raises(SynthesisError, match=r"workers died 12 times in a row and no line was spoken.*was killed"):
+            conduct(fleet, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
+    assert logged(tmp_path) == {}
+
+
+def test_a_voice_that_can_not_be_had_fails_its_own_lines(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path
+) -> None:
+    plan = plan_of(tmp_path, recordings)
+    faults.arm("voice:error")
+    outcomes = conduct(ThreadFleet(2, orders(tiny_checkpoint, tmp_path)), plan, tmp_path)
+    failed = {outcome.job.id for outcome in outcomes.values() if not outcome.result.ok}
+    assert failed in ({"1", "9"}, {"5"}, {"6"}), "those of the voice that came first"
+    assert {str(outcomes[name].error) for name in failed} == {"unexpected RuntimeError: a fault at voice"}
+    assert len(outcomes) == LINES
+
+
+def test_a_worker_that_dies_with_a_voice_leaves_it_to_another(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    real = conductor_module.Conductor._give_work
+
+    def give_work(self: Conductor) -> None:
+        real(self)
+        if len(fleet.made) == 1 and "encode" in fleet.made[0].asked:
+            fleet.made[0].die()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Conductor, "_give_work", give_work)
+        conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 2
+
+
+def test_a_device_that_breaks_at_a_voice_leaves_it_to_another_worker(
+    tiny_checkpoint: Path,
+    recordings: list[Path],
+    tmp_path: Path,
+    alone: Spoken,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    real, calls = VoiceEncoder.encode, iter(range(100))
+
+    def encode(encoder: VoiceEncoder, samples: Any, key: str, padding: Any) -> Any:
+        if next(calls) == 0:
+            raise DeviceError("cuda:0 no longer works")
+        return real(encoder, samples, key, padding)
+
+    monkeypatch.setattr(VoiceEncoder, "encode", encode)
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    assert (files(tmp_path), logged(tmp_path)) == alone
+    assert len(fleet.made) == 2
+
+
+def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    import socket
+
+    plan = make_plan([Job("a", "Hello.", tmp_path / "a.wav", settings=BRIEF)])
+    other = write_checkpoint(tmp_path / "other", seed=3)
+    wrong = orders(tiny_checkpoint, tmp_path, model=str(other))
+    with pytest.raises(CheckpointError, match=f"^{socket.gethostname()}: .*other is not the same model here"):
+        conduct(ThreadFleet(1, wrong), plan, tmp_path)
+    missing = orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "nowhere"))
+    with pytest.raises(ModelNotFound, match=f"^{socket.gethostname()}: there is no model folder .*nowhere here"):
+        conduct(ThreadFleet(1, missing), plan, tmp_path)
+    uncached = orders(tiny_checkpoint, tmp_path, model="some/model")
+    with pytest.raises(ModelNotFound, match="`voxcpm2 download some/model --ray-address ADDRESS` brings it"):
+        conduct(ThreadFleet(1, uncached), plan, tmp_path)
+
+
+def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    plan = make_plan([Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(3)])
+    run = Conductor(
+        ThreadFleet(1, orders(tiny_checkpoint, tmp_path)),
+        plan.utterances,
+        tmp_path,
+        max_retries=3,
+        log=None,
+        say=print,
+        rate=16_000,
+        encoder=str,
+    )
+    seeds = {utterance.job.id: utterance.seed for utterance in run._utterances}
+    assert {outcome.job.id: outcome.result.seed for outcome in run.run()} == seeds
+    assert len(set(seeds.values())) == 3
+
+
+def test_leaving_early_notes_what_is_finished(
+    tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    with ResultLog(tmp_path) as log:
+        utterances = plan_of(tmp_path, recordings).utterances
+        run = Conductor(
+            fleet, utterances, tmp_path, max_retries=3, log=log, say=print, rate=16_000, encoder=str, poll_s=60.0
+        ).run()
+        next(run)
+        began = time.monotonic()
+        run.close()
+        assert time.monotonic() - began < 5, "a worker that waits for nothing is not waited for"
+    done = logged(tmp_path)
+    assert 1 <= len(done) < LINES
+    assert files(tmp_path) == {name: alone[0][name] for name in done}
+    assert all(done[name] == alone[1][name] for name in done)
+    assert not list(tmp_path.rglob("*.part")) or [path.name for path in tmp_path.rglob("*.part")] == [
+        ".voxcpm2-probe.part"
+    ]

@@ -1,0 +1,205 @@
+"""What a line costs the driver: noted, handed out, heard of. `pytest -m long -s tests/cluster/test_driver_cost.py`.
+
+The workers here make nothing and answer at once, so that the driver is all there is to wait for. From these figures
+README computes what many GPUs run into first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from voxcli.cluster.driver import Conductor
+from voxcli.cluster.placement import Berths
+from voxcli.cluster.queues import Landed
+from voxcli.cluster.worker import Encoded, Hello, Order, Orders, Report
+from voxcli.engine.load import ModelOptions
+from voxcli.jobs.fingerprint import Fingerprint
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import Utterance, prepare
+from voxcli.jobs.result import Result
+from voxcli.run.results import ResultLog
+
+pytestmark = pytest.mark.long
+
+ROWS = 64
+TEXT = "The river ran under an old stone bridge, and nobody on it could remember when it had been built."
+
+
+def utterances(out: Path, count: int) -> list[Utterance]:
+    found = []
+    for n in range(count):
+        utterance = prepare(Job(f"line-{n:06d}", TEXT, out / f"line-{n:06d}.wav"))
+        found.append(
+            Utterance(
+                utterance.job,
+                utterance.pieces,
+                "",
+                6.0,
+                seed=n,
+                fingerprint=Fingerprint("0123456789abcdef", None, {"format": "wav"}, "0123456789abcdef", None),
+            )
+        )
+    return found
+
+
+def result_of(job: Job, size: int = 0) -> Landed:
+    told = Result(
+        id=job.id,
+        out=job.out.as_posix(),
+        text=job.text,
+        status="ok",
+        duration_s=6.08,
+        wall_s=3.2134,
+        rtf=0.5285,
+        patches=38,
+        stop_reason="stop",
+        seed=1234567,
+        attempts=1,
+        sample_rate=48_000,
+        sha256="0" * 64,
+        fingerprint={"text": "0123456789abcdef", "voice": None, "settings": {}, "model": "0" * 16, "seed": None},
+        finished="2026-01-01T00:00:00.000+00:00",
+    )
+    return Landed(told, bytes(size) if size else None)
+
+
+class Echo:
+    """A worker that has spoken every line the moment it is given it: `group` results an answer at most."""
+
+    def __init__(self, group: int, size: int = 0):
+        """size: bytes of a file that comes with its result."""
+        self.group, self.size = group, size
+        self.lines: deque[Job] = deque()
+        self.changed = threading.Condition()
+        self.over = False
+
+    def load(self) -> Hello:
+        return Hello("here", os.getpid(), ROWS, 0.16, "nothing", not self.size)
+
+    def put(self, orders: list[Order], *voices: Encoded) -> None:
+        with self.changed:
+            self.lines.extend(order.utterance.job for order in orders)
+            self.changed.notify_all()
+
+    def take(self, wait_s: float) -> Report:
+        with self.changed:
+            self.changed.wait_for(lambda: self.lines or self.over, wait_s)
+            count = min(self.group, len(self.lines))
+            return Report(tuple(result_of(self.lines.popleft(), self.size) for _ in range(count)), ROWS)
+
+    def give_back(self, count: int) -> list[str]:
+        return []
+
+    def stop(self) -> Report:
+        with self.changed:
+            self.over = True
+            self.changed.notify_all()
+        return Report()
+
+
+class Near:
+    """An Echo in this thread: what is asked is answered at once, but for a `take` of nothing, which waits for lines."""
+
+    def __init__(self, group: int):
+        self.echo = Echo(group)
+        self.waiting: Future[Any] | None = None
+
+    def ask(self, method: str, *values: Any) -> Future[Any]:
+        answer: Future[Any] = Future()
+        if method == "take" and not self.echo.lines and not self.echo.over:
+            self.waiting = answer
+            return answer
+        answer.set_result(getattr(self.echo, method)(*(values if method != "take" else (0.0,))))
+        if method in ("put", "stop") and self.waiting is not None:
+            waiting, self.waiting = self.waiting, None
+            waiting.set_result(self.echo.take(0.0))
+        return answer
+
+    def kill(self) -> None:
+        pass
+
+
+class NearFleet:
+    def __init__(self, size: int, group: int):
+        self.size, self.group = size, group
+
+    def start(self) -> Near:
+        return Near(self.group)
+
+    def share(self, value: Encoded) -> object:
+        return value
+
+
+def cost(fleet: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
+    """Microseconds a line: by the clock, and of this process's processors."""
+    lines = utterances(out, count)
+    with ResultLog(out) as log:
+        run = Conductor(
+            fleet, lines, out, max_retries=3, log=log if noted else None, say=print, rate=16_000, encoder=str
+        ).run()
+        first = next(run)  # when the workers have loaded
+        clock, processor = time.perf_counter(), time.process_time()
+        landed = sum(outcome.result.ok for outcome in run)
+        spent = (time.perf_counter() - clock, time.process_time() - processor)
+    assert first.result.ok and landed == count - 1
+    return 1e6 * spent[0] / landed, 1e6 * spent[1] / landed
+
+
+def test_results_on_the_disk(tmp_path: Path) -> None:
+    line = result_of(Job("line", TEXT, Path("line.wav"))).result
+    told = []
+    for group in (1, 4, 16, 64):
+        with ResultLog(tmp_path) as log:
+            count = max(200, 20 * group)
+            began = time.perf_counter()
+            for _ in range(count // group):
+                log.append(*[line] * group)
+            told.append(f"{group} a sync: {1e6 * (time.perf_counter() - began) / count:.0f}")
+    print(f"\nresults.jsonl, microseconds a line: {', '.join(told)}")
+
+
+def test_logic_alone(tmp_path: Path) -> None:
+    for size, count in ((1, 20_000), (100, 40_000), (1000, 200_000)):
+        _, processor = cost(NearFleet(size, 16), tmp_path, count, noted=False)
+        print(f"\n{size} workers, 16 results a report, not noted: {processor:.0f} us of the processor a line", end="")
+    print()
+
+
+@pytest.fixture
+def cluster(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    pytest.importorskip("ray", reason="needs the extra `ray`")
+    monkeypatch.setenv("PYTHONPATH", str(repository))
+    from voxcli.cluster import ray_pool as cluster
+
+    with cluster._connected(None):
+        yield cluster
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("group", "size"), [(1, 0), (4, 0), (16, 0), (64, 0), (16, 576_000)])
+def test_through_ray(cluster: Any, tmp_path: Path, group: int, size: int) -> None:
+    import ray
+
+    class Fleet(cluster.RayFleet):  # type: ignore[misc, name-defined]
+        def start(self) -> Any:
+            return cluster.RayHandle(actor.remote(group, size))
+
+    actor = ray.remote(num_cpus=0, max_concurrency=8)(Echo)
+    nothing = Orders("", "", ModelOptions(), "", "", "", 1)
+    fleet = Fleet(nothing, Berths(2, 0, 0, 1, "cpu"))
+    clock, processor = cost(fleet, tmp_path, 1000 if size else 200 * max(16, group), noted=True)
+    print(
+        f"\n2 workers on Ray, {group} results a report{f' with files of {size:,} bytes' if size else ''}, noted: "
+        f"{clock:.0f} us a line, {processor:.0f} us of the driver's processors",
+        file=sys.__stdout__,  # the other one is Ray's
+    )

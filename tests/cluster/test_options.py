@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from voxcli.cluster import options as crew
+from voxcli.cluster.options import MAX_RETRIES, Crew, make_crew
+from voxcli.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("workers", "address", "max_retries", "found"),
+    [
+        (None, None, None, None),
+        ("2", None, None, Crew(2, None, MAX_RETRIES)),
+        ("auto", None, 0, Crew(None, None, 0)),
+        (None, "auto", None, Crew(None, "auto", MAX_RETRIES)),
+        ("16", "10.0.0.1:6379", 9, Crew(16, "10.0.0.1:6379", 9)),
+    ],
+)
+def test_what_is_asked_for(
+    workers: str | None,
+    address: str | None,
+    max_retries: int | None,
+    found: Crew | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crew, "find_spec", lambda name: object())
+    assert make_crew(workers, address, max_retries) == found
+
+
+@pytest.mark.parametrize(
+    ("workers", "address", "told"),
+    [("0", None, "--workers"), ("-1", None, "--workers"), ("two", None, "--workers"), ("2", " ", "--ray-address")],
+)
+def test_what_is_refused(workers: str, address: str | None, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crew, "find_spec", lambda name: object())
+    with pytest.raises(InputError, match=told):
+        make_crew(workers, address, None)
+
+
+def test_one_module_imports_ray(repository: Path) -> None:
+    importing = set()
+    for path in (repository / "voxcli").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            if any(name.partition(".")[0] == "ray" for name in names):
+                importing.add(path.name)
+    assert importing == {"ray_pool.py"}
+
+
+@pytest.mark.parametrize(
+    ("module", "without"),
+    [
+        ("voxcli.cli.main", "ray"),
+        ("voxcli.run.speak", "ray"),
+        ("voxcli.run.session", "ray"),
+        ("voxcli.cluster.worker", "torch"),  # a worker tells torch its threads before that is there
+        ("voxcli.cluster.driver", "torch"),
+    ],
+)
+def test_what_loads_without_what(module: str, without: str, repository: Path) -> None:
+    code = f"import sys, {module}; sys.exit({without!r} in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=repository)

@@ -1,0 +1,124 @@
+"""What goes in and out of a worker, and what a real engine does with a feed that has nothing now."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from voxcli.cluster.queues import Inbox, Outbox
+from voxcli.engine.engine import Engine
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.engine.request import Request, Sampling
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import Utterance
+from voxcli.jobs.result import Result
+from voxcli.model.prompt import build_prompt
+
+
+def utterance(name: str) -> Utterance:
+    return Utterance(Job(name, "Hello.", Path(f"{name}.wav")), (), "", 1.0)
+
+
+def result(name: str, status: str = "ok") -> Result:
+    return Result(name, f"{name}.wav", "Hello.", status)  # type: ignore[arg-type]
+
+
+def test_lines_go_in_order_and_the_last_ones_come_back() -> None:
+    inbox = Inbox()
+    inbox.put([utterance(name) for name in "abcd"])
+    first = inbox.next()
+    assert first is not None and first.job.id == "a"
+    assert inbox.give_back(2) == ["d", "c"]
+    assert inbox.give_back(9) == ["b"]
+    assert inbox.give_back(1) == [] and inbox.next() is None
+    inbox.put([utterance("e")])
+    assert inbox.wait()
+    inbox.close()
+    assert not inbox.wait() and inbox.next() is None, "what has not begun never does"
+
+
+def test_an_errand_is_done_by_the_thread_that_speaks_waiting_or_not() -> None:
+    inbox, done = Inbox(), []
+    speaking = threading.Thread(target=inbox.wait)
+    speaking.start()
+    inbox.send(lambda: done.append(threading.current_thread()))
+    deadline = time.monotonic() + 10
+    while not done and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert done == [speaking]
+    inbox.put([utterance("a")])
+    speaking.join(10)
+    assert not speaking.is_alive()
+    inbox.send(lambda: done.append(threading.current_thread()))
+    assert inbox.next() is not None and done[1] is threading.current_thread()
+
+
+def test_results_wait_until_they_are_asked_for_and_no_more_bytes_than_allowed() -> None:
+    outbox = Outbox(most=10, content=lambda result: b"12345678")
+    outbox.append(result("a"))
+    outbox.append(result("b"))  # 8 bytes are held: there is room
+    third = threading.Thread(target=outbox.append, args=(result("c"),))
+    third.start()
+    third.join(0.1)
+    assert third.is_alive(), "16 bytes are held: it waits"
+    assert [landed.result.id for landed in outbox.take(0.0, 0.0, 12)] == ["a"], "two would be 16 bytes"
+    third.join(10)
+    assert not third.is_alive()
+    assert [landed.content for landed in outbox.take(0.0, 0.0, 99)] == [b"12345678"] * 2
+    outbox.append(result("d", "failed"))
+    assert [landed.content for landed in outbox.take(0.0, 0.0, 1)] == [None], "what failed has no file"
+    assert outbox.take(0.01, 0.0, 1) == []
+
+
+def test_one_that_waits_is_woken_when_the_session_has_ended() -> None:
+    outbox = Outbox(most=1)
+    waited: list[object] = []
+    waiting = threading.Thread(target=lambda: waited.append(outbox.take(60.0, 60.0, 1)))
+    waiting.start()
+    outbox.wake()
+    waiting.join(10)
+    assert waited == [[]]
+
+
+@pytest.fixture(scope="module")
+def engine(tiny_checkpoint: Path) -> Engine:
+    return load_engine(ModelOptions(model=str(tiny_checkpoint), device="cpu", max_batch=4), print).engine
+
+
+def request(engine: Engine, n: int) -> Request:
+    model = engine.model
+    prompt = build_prompt(model.tokenizer, f"hello {n}", patch_shape=model.patch_shape)
+    return Request(f"{n}", prompt, Sampling(seed=n, steps=2, max_len=6), decode=False)  # a clip comes as it ends
+
+
+def test_a_feed_is_asked_again_after_each_step_and_little_ahead(engine: Engine) -> None:
+    """Of 12 requests most have not been asked for when the first clip is there; each None costs a step, no clip."""
+    pulled: list[int] = []
+
+    def feed() -> Iterator[Request | None]:
+        for n in range(12):
+            if n % 3 == 2:
+                yield None
+            pulled.append(n)
+            assert len(engine.scheduler) < 4 + 2
+            yield request(engine, n)
+
+    clips = engine.generate(feed(), ahead=2)
+    first = next(clips)
+    assert len(pulled) <= 8
+    assert {first.request_id, *(clip.request_id for clip in clips)} == {f"{n}" for n in range(12)}
+    engine.check_integrity()
+
+
+def test_a_feed_with_nothing_now_ends_the_round_when_there_is_nothing_to_step(engine: Engine) -> None:
+    def feed() -> Iterator[Request | None]:
+        yield request(engine, 1)
+        while True:
+            yield None
+
+    assert [clip.request_id for clip in engine.generate(feed(), ahead=1)] == ["1"]
+    assert [clip.request_id for clip in engine.generate(feed())] == ["1"]

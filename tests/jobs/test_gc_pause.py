@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from voxcli.jobs import gc_pause as garbage
+from voxcli.jobs.gc_pause import no_collection
+
+
+class Knot:
+    """Garbage that only the collector can take away: it refers to itself."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_nothing_is_collected_inside_and_few_objects_are_collected_after() -> None:
+    with no_collection():
+        assert not gc.isenabled()
+        knot = weakref.ref(Knot())
+        with no_collection():
+            assert not gc.isenabled()
+        assert not gc.isenabled(), "the outer block goes on"
+    assert gc.isenabled()
+    gc.collect()
+    assert knot() is None, "a process that reads many manifests must not keep the garbage of each"
+
+
+def test_many_objects_are_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "MANY", 1000)
+    before = gc.get_freeze_count()
+    with no_collection():
+        made = [[n] for n in range(2000)]
+    assert gc.get_freeze_count() - before >= len(made)
+    gc.unfreeze()
+
+
+def test_a_collector_that_was_off_stays_off() -> None:
+    gc.disable()
+    try:
+        with no_collection():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

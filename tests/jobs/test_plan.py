@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from voxcli.errors import InputError
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import expected_seconds, make_plan, prepare
+from voxcli.jobs.settings import Settings
+
+
+def job(text: str, **values: object) -> Job:
+    return Job(id=str(values.pop("id", "a")), text=text, out=Path("a.wav"), **values)  # type: ignore[arg-type]
+
+
+def voice(path: Path) -> Path:
+    soundfile.write(path, np.sin(np.arange(16_000 * 2) / 20).astype(np.float32) * 0.3, 16_000)
+    return path
+
+
+def texts(job: Job) -> list[str]:
+    return [piece.text for piece in prepare(job).pieces]
+
+
+def test_the_text_is_cleaned_and_ended_and_the_job_keeps_it_as_given() -> None:
+    utterance = prepare(job("“Hello”\u00a0there\u200b"))
+    assert [piece.text for piece in utterance.pieces] == ['"Hello" there.']
+    assert utterance.job.text == "“Hello”\u00a0there\u200b"
+
+
+@pytest.mark.parametrize(
+    ("text", "control", "spoken"),
+    [
+        ("Hello.", "warm", "(warm)Hello."),
+        ("Hello.", "(warm)", "(warm)Hello."),
+        ("（warm） Hello.", None, "(warm)Hello."),
+        ("Hello.", None, "Hello."),
+    ],
+)
+def test_a_description_takes_one_form(text: str, control: str | None, spoken: str) -> None:
+    assert texts(job(text, control=control)) == [spoken]
+
+
+def test_every_piece_of_a_long_text_is_described_and_keeps_to_the_bound() -> None:
+    text = "The wind came over the hill. " * 5
+    pieces = prepare(job(text, control="slow", settings=Settings(max_chars=60))).pieces
+    assert len(pieces) == 3
+    assert all(piece.text.startswith("(slow)The wind") and len(piece.text) <= 60 + len("(slow)") for piece in pieces)
+    assert pieces[-1].pause_s == 0.0
+    assert all(piece.pause_s > 0 for piece in pieces[:-1])
+
+
+def test_a_later_sentence_in_brackets_is_spoken_and_not_taken_for_a_description() -> None:
+    text = "The wind came over the hill. (Nobody heard it at all.) The dog slept."
+    assert texts(job(text, settings=Settings(max_chars=30))) == [
+        "The wind came over the hill.",
+        "Nobody heard it at all.",
+        "The dog slept.",
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "...!?", "\U0001f600", "(warm)", "(warm) ..."])
+def test_a_text_without_a_word_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="nothing to speak"):
+        prepare(job(text))
+
+
+def test_a_described_continuation_is_refused_and_names_both() -> None:
+    with pytest.raises(InputError, match=r"\(warm voice\) and prompt_audio exclude each other"):
+        prepare(job("(warm voice) Hello.", prompt_audio=Path("p.wav"), prompt_text="Before."))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "joined"),
+    [("It was dark.", "Then it rained.", "It was dark. "), ("天黑了。", "下雨了。", "天黑了。")],
+)
+def test_the_words_of_the_recording_stand_before_the_text_as_in_writing(before: str, after: str, joined: str) -> None:
+    assert prepare(job(after, prompt_audio=Path("p.wav"), prompt_text=before)).prompt_text == joined
+
+
+def test_numbers_are_written_out_on_request_only() -> None:
+    pytest.importorskip("wetext")
+    text = "It costs $5.20."
+    assert texts(job(text)) == [text]
+    assert texts(job(text, settings=Settings(normalize=True))) == ["It costs five dollars and twenty cents."]
+
+
+def test_a_script_that_the_model_does_not_speak_is_a_warning() -> None:
+    plan = make_plan([job("\u16a0\u16a2\u16a6\u16a8\u16b1\u16b2", line=3)])
+    assert [warning.split(":")[0] for warning in plan.warnings] == ["line 3 (a)"]
+    assert "Runic" in next(iter(plan.warnings))
+    assert list(make_plan([job("Hello.")]).warnings) == []
+
+
+def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:
+    good = voice(tmp_path / "v.wav")
+    jobs = [
+        job("Short.", id="short"),
+        job("!", id="mute"),
+        job("This one is quite a bit longer.", id="long", ref=good),
+        job("Hello.", id="lost", ref=tmp_path / "none.wav"),
+    ]
+    plan = make_plan(jobs)
+    assert [utterance.job.id for utterance in plan.utterances] == ["long", "short"]
+    assert [refused.id for refused, _ in plan.refused] == ["mute", "lost"]
+    assert "none.wav" in str(plan.refused[1][1])
+    assert plan.voices == {good}
+    assert plan.expected_s == pytest.approx(expected_seconds("Short.") + expected_seconds(jobs[2].text))
+
+
+def test_a_voice_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[Path] = []
+    monkeypatch.setattr("voxcli.jobs.plan.check_voice", looked.append)
+    make_plan([job("Hello.", id=str(n), ref=tmp_path / "v.wav") for n in range(5)])
+    assert looked == [tmp_path / "v.wav"]
+
+
+def test_the_plan_for_people(tmp_path: Path) -> None:
+    plan = make_plan([job("a" * 150, id="x", ref=voice(tmp_path / "v.wav")), job("!", id="y", line=2)])
+    assert plan.lines() == [
+        "1 lines to speak, about 10.0 s of audio",
+        "1 voice files",
+        "1 lines that can't be spoken:",
+        "  line 2 (y): the text has nothing to speak: no letter and no digit",
+    ]
+
+
+def test_expected_seconds_knows_scripts_where_a_character_is_a_syllable() -> None:
+    assert expected_seconds("a" * 30) == pytest.approx(2.0)
+    assert expected_seconds("好" * 9) == pytest.approx(2.0)

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+
+from voxcli.engine.request import Sampling
+from voxcli.errors import InputError
+from voxcli.jobs.settings import DEFAULTS, Settings
+
+
+def test_the_defaults_are_those_of_the_engine() -> None:
+    engine = Sampling()
+    assert (DEFAULTS.seed, DEFAULTS.cfg, DEFAULTS.steps) == (engine.seed, engine.cfg, engine.steps)
+
+
+def test_an_update_says_some_and_none_says_nothing() -> None:
+    base = Settings(seed=1, cfg=1.0)
+    assert base.updated({"cfg": 3.0, "steps": None}) == Settings(seed=1, cfg=3.0)
+    assert base.updated({"cfg": None}) is base
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cfg", math.nan),
+        ("cfg", math.inf),
+        ("cfg", -0.1),
+        ("steps", 1),
+        ("steps", 1001),
+        ("seed", 2**63),
+        ("min_seconds", 0.0),
+        ("min_seconds", 86_401.0),
+        ("max_seconds", math.nan),
+        ("max_seconds", 1e-6),
+        ("max_seconds", 1e300),
+        ("max_chars", 19),
+        ("sample_rate", 4000),
+        ("level", -3.0),
+        ("level", math.nan),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=f"^{name} must be"):
+        Settings(**{name: value})
+
+
+@pytest.mark.parametrize(("name", "value"), [("cfg", 0.0), ("steps", 2), ("seed", 0), ("seed", 2**63 - 1)])
+def test_the_ends_of_a_range_belong_to_it(name: str, value: Any) -> None:
+    assert getattr(Settings(**{name: value}), name) == value

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from voxcli.errors import CheckpointError, ModelNotFound
+from voxcli.model import hub as models
+from voxcli.model.hub import DEMO_NOTICE, FULL_MODEL, choose_model, download
+
+FILES = ("config.json", "tokenizer.json", "model.safetensors", "audiovae.safetensors")
+
+
+@pytest.fixture
+def checkpoint(tiny_checkpoint: Path) -> Callable[[Path], Path]:
+    """Lays out a checkpoint in a folder."""
+    return lambda folder: Path(shutil.copytree(tiny_checkpoint, folder))
+
+
+@pytest.fixture
+def demo(tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkpoint that passes for the demo voice."""
+    folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "demo"))
+    monkeypatch.setattr(models, "demo_folder", lambda: folder)
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty hub cache; returns where the full model would lie in it."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    repository = tmp_path / "hub" / "models--openbmb--VoxCPM2"
+    (repository / "refs").mkdir(parents=True)
+    (repository / "refs" / "main").write_text("0" * 40)
+    return repository / "snapshots" / ("0" * 40)
+
+
+def test_the_named_folder_comes_first(
+    checkpoint: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOXCPM2_MODEL", "/nowhere")
+    said: list[str] = []
+    choice = choose_model(str(checkpoint(tmp_path / "mine")), said.append)
+    assert (choice.folder, said) == (tmp_path / "mine", [])
+
+
+def test_then_the_variable(
+    checkpoint: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    checkpoint(cache)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(checkpoint(tmp_path / "mine")))
+    assert choose_model(None, pytest.fail).folder == tmp_path / "mine"
+
+
+def test_then_the_full_model_when_it_is_in_the_cache(checkpoint: Callable[[Path], Path], cache: Path) -> None:
+    checkpoint(cache)
+    choice = choose_model(None, pytest.fail)
+    assert choice.folder.resolve() == cache.resolve()
+    assert choice.name == FULL_MODEL
+
+
+@pytest.mark.parametrize("missing", [None, *FILES])
+def test_else_the_demo_voice_with_one_line(
+    checkpoint: Callable[[Path], Path], cache: Path, demo: Path, missing: str | None
+) -> None:
+    if missing is not None:  # a download that was interrupted
+        (checkpoint(cache) / missing).unlink()
+    said: list[str] = []
+    assert choose_model(None, said.append).folder == demo
+    assert said == [DEMO_NOTICE]
+    assert "voxcpm2 download" in DEMO_NOTICE
+
+
+def test_without_a_demo_voice_the_command_that_helps_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "demo_folder", lambda: None)
+    with pytest.raises(ModelNotFound, match="voxcpm2 download"):
+        choose_model(None, pytest.fail)
+
+
+def test_a_hub_id_in_the_cache_is_used_without_a_word(checkpoint: Callable[[Path], Path], cache: Path) -> None:
+    checkpoint(cache)
+    assert choose_model(FULL_MODEL, pytest.fail).folder.resolve() == cache.resolve()
+
+
+def test_offline_a_hub_id_that_is_not_here_is_an_error(cache: Path) -> None:
+    with pytest.raises(ModelNotFound, match="HF_HUB_OFFLINE"):
+        choose_model(FULL_MODEL, pytest.fail)
+
+
+@pytest.mark.parametrize("name", ["./nowhere", "no-such-folder", "/a/b/c"])
+def test_a_path_that_is_not_there_is_told(name: str) -> None:
+    with pytest.raises(ModelNotFound, match="is not there"):
+        choose_model(name, pytest.fail)
+
+
+def test_the_home_of_nobody_is_told() -> None:
+    with pytest.raises(ModelNotFound, match="--model: ~nosuchuser/x: there is no such home folder"):
+        choose_model("~nosuchuser/x", pytest.fail)
+
+
+def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless(path: Path) -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "expanduser", homeless)
+    assert choose_model(None, lambda remark: None).folder == demo
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(ModelNotFound, match=r"Could not determine home directory.*HF_HOME"):
+        download(FULL_MODEL, lambda remark: None)
+
+
+def test_a_file_is_not_a_model(tmp_path: Path) -> None:
+    (tmp_path / "model.bin").touch()
+    with pytest.raises(ModelNotFound, match="is a file; a model is a folder"):
+        choose_model(str(tmp_path / "model.bin"), pytest.fail)
+
+
+@pytest.mark.parametrize("missing", FILES[1:])
+def test_a_named_folder_without_a_part_names_the_part(
+    checkpoint: Callable[[Path], Path], tmp_path: Path, missing: str
+) -> None:
+    (checkpoint(tmp_path / "mine") / missing).unlink()
+    with pytest.raises(CheckpointError, match=f"{missing}.*missing"):
+        choose_model(str(tmp_path / "mine"), pytest.fail)
+
+
+def test_a_download_asks_for_data_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked: dict[str, object] = {}
+    said: list[str] = []
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(
+        "huggingface_hub.snapshot_download", lambda hub_id, **options: asked.update(options) or str(tmp_path)
+    )
+    assert download(FULL_MODEL, said.append) == tmp_path
+    assert len(said) == 1
+    assert asked["allow_patterns"] == models.WANTED_FILES
+    assert not any(name.endswith(".py") or "*" in name for name in models.WANTED_FILES)
+
+
+def test_a_hub_that_can_not_be_reached_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(hub_id: str, **options: object) -> str:
+        raise ConnectionError("no route\nto the host")
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
+    with pytest.raises(ModelNotFound, match=f"^can't fetch {FULL_MODEL}: no route$"):
+        download(FULL_MODEL, lambda remark: None)
+
+
+def test_a_name_that_no_hub_could_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(ModelNotFound, match="neither a folder nor a model id"):
+        download("a/b/c", lambda remark: None)

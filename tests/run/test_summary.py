@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from voxcli.jobs.result import Result
+from voxcli.run import summary as report
+from voxcli.run.summary import Summary
+from voxcli.terminal import clock
+
+OK = Result("a", "a.wav", "a", "ok", 30.0, 6.0, 0.2, 10, "stop", 7, 1, 48_000)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (2.44, "2.4 s"), (59.9, "59.9 s"), (59.96, "1 min 00 s"), (200, "3 min 20 s"), (3720, "1 h 02 min")],
+)
+def test_clock(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+def test_a_summary_counts_and_tells_speed_from_the_moment_the_model_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([100.0, 120.0])
+    monkeypatch.setattr(report, "perf_counter", lambda: next(now))
+    summary = Summary()
+    summary.start("demo voice on cpu, float32")
+    for result in (OK, replace(OK, stop_reason="length"), replace(OK, attempts=3), replace(OK, status="failed")):
+        summary.add(result)
+    assert summary.lines() == [
+        "3 of 4 lines done, 1 failed",
+        "1 min 30 s of audio in 20.0 s: 4.50x real time (demo voice on cpu, float32)",
+        "1 took more than one attempt",
+        "1 cut off at a length limit (stop_reason: length)",
+    ]
+
+
+def test_a_summary_tells_what_was_there_before_and_what_has_warnings() -> None:
+    summary = Summary(left=2)
+    summary.start("demo voice on cpu, float32")
+    summary.add(replace(OK, stop_reason="length", warnings=("cut off",)), before=True)
+    summary.add(replace(OK, warnings=("a", "b")))
+    summary.add(replace(OK, status="failed"))
+    assert summary.audio_s == 30.0
+    first, _, *others = summary.lines()
+    assert first == "2 of 5 lines done (1 before), 1 failed, 2 left"
+    assert others == ["1 cut off at a length limit (stop_reason: length)", "2 with warnings (see results.jsonl)"]
+
+
+def test_a_summary_of_nothing_claims_no_speed() -> None:
+    summary = Summary()
+    summary.add(replace(OK, status="failed"))
+    assert summary.lines() == ["0 of 1 lines done, 1 failed"]
+
+
+def test_one_line_tells_what_a_single_run_made() -> None:
+    summary = Summary(model="demo voice on cpu, float32")
+    told = summary.one_line(OK, Path("a.wav"))
+    assert told == "a.wav: 30.0 s of audio in 6.0 s, seed 7 (demo voice on cpu, float32)"
+    assert "cut off at 30.0 s" in summary.one_line(replace(OK, stop_reason="length"), Path("a.wav"))

@@ -1,0 +1,92 @@
+"""The files of a batch as one: in the order of the manifest, a pause after each, nothing held in memory.
+
+It reads what the batch has finished, so that it can be made again at any time, by the run that finished it or a later
+one. What differs in rate is resampled on the way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import soundfile
+import soxr
+from numpy.typing import NDArray
+
+from voxcli.audio.join import FADE_S, faded
+from voxcli.audio.write import write_blocks
+from voxcli.errors import OutputError
+from voxcli.jobs.result import Cue
+
+Samples = NDArray[np.float32]
+
+BLOCK = 1 << 16  # frames
+
+
+class Part(NamedTuple):
+    """A finished file, the seconds of silence after it, and what is heard in it."""
+
+    path: Path
+    pause_s: float
+    cues: Sequence[Cue] = ()
+
+
+class Whole(NamedTuple):
+    duration_s: float
+    cues: list[Cue]
+
+
+def write_joined(path: Path, parts: Sequence[Part], *, format: str) -> Whole:
+    """Write `parts` as one file, at the sample rate of the first.
+
+    The edges of each part are faded, so that it begins and ends at zero. There is no pause after the last. Raises
+    OutputError, naming the file and the reason, and then leaves what was there before.
+    """
+    with _open(parts[0].path) as first:
+        rate: int = first.samplerate
+    cues: list[Cue] = []
+    written = 0
+
+    def blocks() -> Iterator[Samples]:
+        nonlocal written
+        for number, part in enumerate(parts):
+            cues.extend(cue.later(written / rate) for cue in part.cues)
+            for block in faded(_read(part.path, rate), round(FADE_S * rate)):
+                written += len(block)
+                yield block
+            if number < len(parts) - 1:
+                for block in _silence(round(part.pause_s * rate)):
+                    written += len(block)
+                    yield block
+
+    write_blocks(path, blocks(), rate, format=format)
+    return Whole(written / rate, cues)
+
+
+def _open(path: Path) -> soundfile.SoundFile:
+    try:
+        return soundfile.SoundFile(os.fsencode(path))  # a name may be no text
+    except (OSError, soundfile.SoundFileError) as error:
+        raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
+
+
+def _read(path: Path, rate: int) -> Iterator[Samples]:
+    """The sound of a mono file in blocks, at `rate` Hz."""
+    with _open(path) as sound:
+        stream = soxr.ResampleStream(sound.samplerate, rate, 1, dtype="float32", quality="VHQ")
+        resampled = sound.samplerate != rate
+        try:
+            while len(block := sound.read(BLOCK, dtype="float32")):
+                yield stream.resample_chunk(block) if resampled else block
+        except soundfile.SoundFileError as error:
+            raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
+        if resampled:
+            yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
+
+
+def _silence(frames: int) -> Iterator[Samples]:
+    for start in range(0, frames, BLOCK):
+        yield np.zeros(min(BLOCK, frames - start), np.float32)

@@ -1,0 +1,129 @@
+"""Cues as subtitles, SubRip (.srt) or WebVTT (.vtt): at most two lines at a time, 42 columns wide.
+
+A piece too long for that becomes several subtitles, which share its time by the length of their words.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, cast, get_args
+
+from voxcli.errors import InputError
+from voxcli.files.write import write_atomic
+from voxcli.jobs.plan import expected_seconds
+from voxcli.jobs.result import Cue
+from voxcli.text.split import split
+
+Subtitles = Literal["srt", "vtt"]
+
+COLUMNS = 42  # what broadcasters allow; a character of Chinese, Japanese or Korean takes two
+LINES = 2
+
+# A line may end after white space or beside a wide character, but closing marks stay with what they close.
+_WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
+_CLOSING = (
+    "[\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1a\uff1b\u300d\u300f\u3011\u300b\uff09\u201d\u2019\u30fc)\\]!?.,:;]"
+)
+_WORD = re.compile(rf"\s*(?:{_WIDE}|(?:(?!{_WIDE})\S)+){_CLOSING}*")
+_TAG = re.compile(r"<(?=[A-Za-z/!])|\{(?=\\)|--(?=>)")
+_WORD_JOINER = "\u2060"
+
+
+def subtitles_named(name: str | None) -> Subtitles | None:
+    """Raises InputError for a kind there is not."""
+    if name is None or name in get_args(Subtitles):
+        return cast("Subtitles | None", name)
+    raise InputError(f"subtitles are srt or vtt, not {name!r}")
+
+
+def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles) -> None:
+    """Write the file whole or not at all. Raises OutputError."""
+    write_atomic(path, (srt(cues) if kind == "srt" else vtt(cues)).encode("utf-8", "replace"))
+
+
+def subtitles_path(audio: Path, kind: Subtitles) -> Path:
+    """Beside the file, where players look for it."""
+    return audio.with_suffix(f".{kind}")
+
+
+def srt(cues: Iterable[Cue]) -> str:
+    """SubRip has no escapes: what players would take for a tag gets an invisible word joiner and is shown as it is."""
+    blocks = [
+        f"{number}\n{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}\n"
+        f"{_TAG.sub(lambda tag: tag[0] + _WORD_JOINER, cue.text)}\n"
+        for number, cue in enumerate(_shown(cues), 1)
+    ]
+    return "\n".join(blocks)
+
+
+def vtt(cues: Iterable[Cue]) -> str:
+    blocks = [
+        f"{_clock(cue.start, '.')} --> {_clock(cue.end, '.')}\n"
+        f"{cue.text.replace('&', '&amp;').replace('<', '&lt;').replace('>', '&gt;')}\n"
+        for cue in _shown(cues)
+    ]
+    return "\n".join(["WEBVTT\n", *blocks])
+
+
+def _clock(seconds: float, mark: str) -> str:
+    whole, milliseconds = divmod(round(seconds * 1000), 1000)
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours:02d}:{minute:02d}:{second:02d}{mark}{milliseconds:03d}"
+
+
+def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
+    """Cues that fit on the screen, their lines broken."""
+    for cue in cues:
+        screens = list(_screens(" ".join(cue.text.split())))
+        weights = [expected_seconds(screen) for screen in screens]
+        start = cue.start
+        for number, screen in enumerate(screens, 1):
+            end = cue.start + (cue.end - cue.start) * sum(weights[:number]) / sum(weights)
+            yield Cue(start, end, screen)
+            start = end
+
+
+def _screens(text: str) -> Iterator[str]:
+    """The text by sentences and clauses, each part of at most LINES lines."""
+    if not text:
+        return
+    fitting = COLUMNS * LINES * len(text) // max(1, _width(text))  # characters, wide ones among them
+    for part in split(text, max(1, fitting)):
+        lines = wrap(part.text)
+        for first in range(0, len(lines), LINES):
+            yield "\n".join(lines[first : first + LINES])
+
+
+def wrap(text: str, columns: int = COLUMNS) -> list[str]:
+    """Break `text` into as few lines as `columns` allow, of about one width."""
+    fewest = len(_fill(text, columns))
+    least = max(1, -(-_width(text) // max(1, fewest)))
+    return next(
+        (lines for width in range(least, columns) if len(lines := _fill(text, width)) == fewest), _fill(text, columns)
+    )
+
+
+def _fill(text: str, columns: int) -> list[str]:
+    """Words into lines, as many as fit; a word wider than a line is broken."""
+    lines = [""]
+    for word in _WORD.findall(text):
+        joined = lines[-1] + word
+        if _width(joined.strip()) <= columns:
+            lines[-1] = joined
+            continue
+        lines.append("")
+        for char in word.lstrip():
+            if _width(lines[-1] + char) > columns:
+                lines.append("")
+            lines[-1] += char
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _width(text: str) -> int:
+    return sum(
+        2 if unicodedata.east_asian_width(char) in "WF" else unicodedata.category(char)[0] != "M" for char in text
+    )

@@ -1,0 +1,62 @@
+"""Workers as the driver of a run sees them, wherever they live: what a fleet of them can do, and one of its members."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from voxcli.cluster.worker import Encoded, Hello
+
+
+class Lost(Exception):
+    """A worker is dead or out of reach; says why."""
+
+
+class Handle(Protocol):
+    """One worker, from outside."""
+
+    def ask(self, method: str, *values: object) -> Future[Any]:
+        """Calls a method of `voxcli.cluster.worker.Worker`. The future raises what that raises, or Lost."""
+
+    def kill(self, hello: Hello | None = None) -> None:
+        """hello: of one that hangs, and may not hear that it is to end."""
+
+
+class Fleet(Protocol):
+    """Where workers live. size: how many."""
+
+    size: int
+
+    def start(self) -> Handle: ...
+    def share(self, value: Encoded) -> object:
+        """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
+
+
+@dataclass(eq=False)
+class Member:
+    """A worker of the crew.
+
+    since:    when it was started, by the monotonic clock.  hello: once it has loaded.
+    again:    it has taken the place of one that died.
+    steps:    that its engine had made when it last answered.
+    moved:    when it was last seen to have made one, or to have nothing to do, by the monotonic clock.
+    encoding: voices it has been asked to encode.  polling: its next results have been asked for.
+    late:     its share of the lines is not kept any longer.
+    """
+
+    name: str
+    handle: Handle
+    since: float
+    again: bool = False
+    hello: Hello | None = None
+    steps: int = 0
+    moved: float = 0.0
+    encoding: int = 0
+    polling: bool = False
+    late: bool = False
+    stopped: bool = False
+
+    def __str__(self) -> str:
+        where = f" (process {self.hello.process} on {self.hello.host})" if self.hello is not None else ""
+        return f"worker {self.name}{where}"

@@ -1,0 +1,287 @@
+"""Workers on Ray, on this machine or on a cluster: the only module that imports it.
+
+Ray gives processes with GPUs or cores of their own on whatever machine has them, tells of their deaths, and carries
+values between machines. What is spoken where is decided in `conductor`.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from voxcli.cluster.driver import Conductor
+from voxcli.cluster.options import Crew
+from voxcli.cluster.placement import Berths, berths
+from voxcli.cluster.pool import Lost
+from voxcli.cluster.worker import Encoded, Hello, Orders, Worker
+from voxcli.engine.load import ModelOptions
+from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
+from voxcli.files.write import TEMPORARY, write_atomic
+from voxcli.jobs.plan import Utterance
+from voxcli.jobs.result import Outcome
+from voxcli.model.hub import Choice, fetch
+from voxcli.run.profile import Stages
+from voxcli.run.progress import Display
+from voxcli.run.results import ResultLog
+
+NAMESPACE = "voxcpm2"
+CALLS = 8  # of one worker at once: a long poll, lines, a voice or two, a stop
+STORE = 256 << 20  # bytes of Ray's object store where it is started for one run: voices
+# Nothing is sent to anyone, and what Ray's core logs in this process (that nobody collects its metrics) stays away from
+# the terminal, but for what ends it. Workers started here run as the command itself does: Ray would let them give way
+# to all else on the machine (nice 15). Who wants it otherwise sets these.
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_worker_niceness": "0"}
+ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
+WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
+
+
+def speak_on(
+    crew: Crew,
+    utterances: list[Utterance],
+    out: Path,
+    options: ModelOptions,
+    choice: Choice,
+    identity: str,
+    display: Display,
+    *,
+    log: ResultLog | None,
+    stages: Stages,
+    died: Callable[[float], None],
+) -> Iterator[Outcome]:
+    """Outcomes as they land, of utterances whose files lie in `out`.
+
+    identity: of the model, which every machine must have.
+    died:     is told in the end when the last worker died (Unix time), if one did.
+    """
+    from voxcli.model.config import read_config
+
+    def encoder() -> str:
+        from voxcli.model.weights import encoder_identity
+
+        return encoder_identity(choice.folder)
+
+    def started(hello: Hello) -> None:
+        many = f"{fleet.size} workers" if fleet.size > 1 else "1 worker"
+        display.speaking(f"{hello.name}, {many}", hello.patch_s)
+
+    with ExitStack() as stack:
+        with stages("starting Ray"):
+            stack.enter_context(_connected(crew.address))
+        probe, nonce = stack.enter_context(_probe(out))
+        places = berths(crew.count, options.device, _nodes(), alone=crew.address is None)
+        orders = Orders(
+            model=choice.anywhere,
+            identity=identity,
+            options=replace(options, model=None, device=places.device, lora=options.lora and options.lora.resolve()),
+            folder=str(out.resolve()),
+            probe=probe,
+            nonce=nonce,
+            threads=places.threads,
+            watched=display.watched,
+        )
+        fleet = RayFleet(orders, places)
+        display.say(str(places))
+        conductor = Conductor(
+            fleet,
+            utterances,
+            out,
+            max_retries=crew.max_retries,
+            hang_s=crew.hang_s,
+            log=log,
+            say=display.say,
+            rate=read_config(choice.folder).audio_vae_config.sample_rate,
+            encoder=encoder,
+            started=started,
+            running=display.running,
+            poll_s=WATCHED_S if display.watched else UNWATCHED_S,
+            stages=stages,
+        )
+        try:
+            yield from conductor.run()
+        finally:
+            if conductor.last_death is not None:
+                died(conductor.last_death)
+
+
+class RayFleet:
+    """Workers as Ray actors, each where Ray finds what it needs."""
+
+    def __init__(self, orders: Orders, places: Berths):
+        self.size = places.count
+        self._orders = orders
+        self._actor = ray.remote(
+            num_cpus=places.cpus, num_gpus=places.gpus, max_concurrency=CALLS, max_restarts=0, max_task_retries=0
+        )(Worker)
+
+    def start(self) -> RayHandle:
+        return RayHandle(self._actor.remote(self._orders))
+
+    def share(self, value: Encoded) -> object:
+        return ray.put(value)  # owned by this process, so that it outlives the worker that made it
+
+
+class RayHandle:
+    def __init__(self, actor: Any):
+        self._actor = actor
+
+    def ask(self, method: str, *values: object) -> Future[Any]:
+        answer: Future[Any] = Future()
+
+        def told(asked: Future[Any]) -> None:
+            error = asked.exception()
+            if error is None:
+                answer.set_result(asked.result())
+            else:
+                answer.set_exception(_plain(error))
+
+        try:
+            getattr(self._actor, method).remote(*values).future().add_done_callback(told)
+        except RayError as error:
+            answer.set_exception(_plain(error))
+        return answer
+
+    def kill(self, hello: Hello | None = None) -> None:
+        with suppress(RayError, ValueError):
+            ray.kill(self._actor)
+        if hello is not None:  # Ray asks a process to end itself
+            for node in ray.nodes():
+                if node["Alive"] and node["NodeManagerHostname"] == hello.host:
+                    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there).remote(hello.process)
+
+
+def _end_process(process: int) -> None:
+    """Runs on the machine of a worker that hangs."""
+    command = Path(f"/proc/{process}/cmdline")
+    if not command.parent.parent.exists() or (command.exists() and b"ray::" in command.read_bytes()):
+        with suppress(OSError):
+            os.kill(process, signal.SIGKILL)
+
+
+def _plain(error: BaseException) -> BaseException:
+    """What a worker raised, or that it is lost: Ray has the first in a wrapper, and many words for the second."""
+    if isinstance(error, RayTaskError):
+        cause: BaseException = error.cause
+        return cause
+    if "creation task" in str(error):  # the class could not be made: where this package is missing, never by a line
+        return RuntimeError(str(error).strip().splitlines()[-1])
+    kind = type(error).__name__
+    return Lost({"ActorDiedError": "its process ended", "ActorUnavailableError": "out of reach"}.get(kind, kind))
+
+
+def fetch_everywhere(address: str, hub_id: str, say: Callable[[str], None]) -> dict[str, Path | VoxError]:
+    """`voxcpm2 download` once on every machine of a cluster: by its name, the folder, or why there is none."""
+    with _connected(address):
+        task = ray.remote(num_cpus=0, max_retries=0)(_fetch_there)
+        asked = {}
+        for node in ray.nodes():
+            if node["Alive"]:
+                here = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                asked[f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"] = task.options(
+                    scheduling_strategy=here
+                ).remote(hub_id)
+        machines = "1 machine" if len(asked) == 1 else f"{len(asked)} machines"
+        say(f"fetching {hub_id} on {machines}; where it is already that is quick")
+        return {name: _answer(reference) for name, reference in asked.items()}
+
+
+def _fetch_there(hub_id: str) -> Path:
+    """Runs on each machine."""
+    return fetch(hub_id, lambda remark: None)
+
+
+def _answer(reference: Any) -> Path | VoxError:
+    try:
+        folder: Path = ray.get(reference)
+    except RayError as error:
+        plain = _plain(error)
+        return plain if isinstance(plain, VoxError) else VoxError(str(plain))
+    return folder
+
+
+@contextmanager
+def _connected(address: str | None) -> Iterator[None]:
+    """Ray, started here for as long as the block lasts, or that of a cluster, which stays as it is.
+
+    Raises InputError when there is none at the address.
+    """
+    for name, value in SETTINGS.items():
+        os.environ.setdefault(name, value)
+    terminate = signal.getsignal(signal.SIGTERM)
+    quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.CRITICAL}
+    try:
+        with warnings.catch_warnings(), _without_stderr():  # where it tells which log level it was given
+            warnings.simplefilter("ignore")  # tips about later versions of Ray
+            if address is None:
+                ray.init("local", num_cpus=_cores(), include_dashboard=False, object_store_memory=STORE, **quiet)
+            else:
+                if address != "auto":  # Ray itself asks for minutes
+                    host, _, port = address.rpartition(":")
+                    socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
+                ray.init(address, **quiet)
+    except (OSError, ValueError, RuntimeError, OverflowError, RayError) as error:
+        if address is None:
+            raise SynthesisError(f"Ray can't be started here: {in_one_line(error)}") from error
+        raise InputError(
+            f"no Ray cluster answers at {address}: {in_one_line(error)}; `ray start --head` makes this machine one"
+        ) from error
+    finally:
+        signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which ends with another code
+    try:
+        # Ray tells of a dead worker on stdout, which is for data: what is to be known of that is said elsewhere
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+            yield
+    finally:
+        ray.shutdown()
+
+
+def _cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _nodes() -> list[tuple[int, int]]:
+    """Cores and GPUs of each machine."""
+    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    return [(int(resources.get("CPU", 0)), int(resources.get("GPU", 0))) for resources in alive]
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """What is written to the descriptor goes nowhere; the display of progress stands still meanwhile."""
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+@contextmanager
+def _probe(folder: Path) -> Iterator[tuple[str, str]]:
+    """A file by which a worker knows the folder, and what it says; a killed run's is swept like any half file."""
+    name, nonce = TEMPORARY.replace("*", f"probe-{uuid.uuid4().hex}"), uuid.uuid4().hex
+    write_atomic(folder / name, nonce.encode())
+    try:
+        yield name, nonce
+    finally:
+        with suppress(OSError):
+            (folder / name).unlink()

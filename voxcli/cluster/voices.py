@@ -1,0 +1,157 @@
+"""The voices of a run with many workers: each is read here, encoded once by one worker, and shared with all.
+
+    source -> read (a thread) -> encoded (a worker) -> shared -> its lines may be handed out
+
+A voice that can't be had is told to every line that needs it, and to no other. What is shared lies outside the worker
+that made it, and goes when its last line has ended.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from voxcli.audio.read import Voice, read_voice
+from voxcli.cluster.worker import Encoded
+from voxcli.errors import VoxError
+from voxcli.jobs.plan import Utterance
+from voxcli.voices.source import Source, read_named, sources_of
+
+OPEN = 256  # voices of lines that have not ended: more begin only when there is nothing else to speak
+READERS = 2
+
+
+class Unencoded(NamedTuple):
+    """tries: workers that died with it."""
+
+    source: Source
+    voice: Voice
+    tries: int = 0
+
+
+class SharedVoices:
+    """Inside a `with` block, all methods from one thread.
+
+    rate:     of the model's voice encoder in Hz, and `identity` gives what named voices must have been made with.
+    share:    puts a voice where all workers find it; what it returns goes to them with the lines.
+    when:     has a function called, in that one thread, with a future that is done.
+    ready:    is given lines that may now be handed out;  fail: one that can't, and why.
+    """
+
+    def __init__(
+        self,
+        utterances: Sequence[Utterance],
+        *,
+        rate: int,
+        identity: Callable[[], str],
+        share: Callable[[Encoded], object],
+        when: Callable[[Future[Any], Callable[[Future[Any]], None]], None],
+        ready: Callable[[list[Utterance]], None],
+        fail: Callable[[Utterance, Exception], None],
+        say: Callable[[str], None],
+    ):
+        self.rate, self._identity = rate, identity
+        self._share, self._when, self._ready, self._fail, self._say = share, when, ready, fail, say
+        self._uses = Counter(source for utterance in utterances for source in sources_of(utterance.job))
+        self._upcoming = deque(self._uses)
+        self._waiting: defaultdict[Source, list[Utterance]] = defaultdict(list)
+        for utterance in utterances:
+            for source in sources_of(utterance.job):
+                self._waiting[source].append(utterance)
+        self._open: set[Source] = set()
+        self._shared: dict[Source, object] = {}
+        self._failed: dict[Source, Exception] = {}
+        self._unencoded: deque[Unencoded] = deque()
+        self._told: set[Path] = set()
+
+    def __enter__(self) -> SharedVoices:
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="voices")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._readers.shutdown(cancel_futures=True)
+
+    def begin(self, *, idle: bool) -> None:
+        """Read the next ones. idle: nothing else is left to speak."""
+        while self._upcoming and (len(self._open) < OPEN or (idle and not self._on_the_way)):
+            source = self._upcoming.popleft()
+            self._open.add(source)
+            self._when(self._readers.submit(self._read, source), partial(self._was_read, source))
+
+    @property
+    def _on_the_way(self) -> bool:
+        return len(self._open) > len(self._shared)
+
+    @property
+    def unencoded(self) -> int:
+        return len(self._unencoded)
+
+    def to_encode(self) -> Unencoded | None:
+        """The next recording for a worker to encode; `encoded` or `again` has to follow."""
+        return self._unencoded.popleft() if self._unencoded else None
+
+    def again(self, unencoded: Unencoded, most: int) -> None:
+        """Its worker died. At most so many may."""
+        tries = unencoded.tries + 1
+        if tries > most:
+            path = unencoded.source.path
+            self._settle(unencoded.source, VoxError(f"{path}: {tries} workers died while they encoded it"))
+        else:
+            self._unencoded.append(unencoded._replace(tries=tries))
+
+    def encoded(self, source: Source, future: Future[Encoded]) -> None:
+        self._settle(source, future.exception() or future.result())
+
+    def of(self, utterance: Utterance) -> Iterator[tuple[Source, object]]:
+        """What goes with a line."""
+        return ((source, self._shared[source]) for source in sources_of(utterance.job))
+
+    def ended(self, utterance: Utterance) -> None:
+        """A line has ended: a voice that no other one needs goes."""
+        for source in sources_of(utterance.job):
+            self._uses[source] -= 1
+            if not self._uses[source]:
+                self._open.discard(source)
+                self._shared.pop(source, None)
+
+    def _read(self, source: Source) -> Voice | Encoded:
+        """Runs in a thread."""
+        if source.use != "named":
+            return read_voice(source.path, self.rate)
+        latents, notes = read_named(source.path, self._encoder)
+        return Encoded(latents.get("reference"), latents.get("prompt"), notes)
+
+    @cached_property
+    def _encoder(self) -> str:
+        return self._identity()
+
+    def _was_read(self, source: Source, future: Future[Voice | Encoded]) -> None:
+        found = future.exception() or future.result()
+        if isinstance(found, Voice):
+            self._unencoded.append(Unencoded(source, found))
+        else:
+            self._settle(source, found)
+
+    def _settle(self, source: Source, found: Encoded | BaseException) -> None:
+        if isinstance(found, Encoded):
+            self._shared[source] = self._share(found)
+            if source.use != "named" and source.path not in self._told and found.notes:
+                self._told.add(source.path)
+                self._say(f"{source.path}: {', '.join(found.notes)}")
+        else:
+            self._failed[source] = found if isinstance(found, Exception) else VoxError(str(found))
+            self._open.discard(source)
+        complete = []
+        for utterance in self._waiting.pop(source):
+            sources = list(sources_of(utterance.job))
+            failed = [self._failed[each] for each in sources if each in self._failed]
+            if isinstance(found, Encoded) and all(each in self._shared for each in sources):
+                complete.append(utterance)
+            elif not isinstance(found, Encoded) and len(failed) == 1:  # of two that fail, the first one tells
+                self._fail(utterance, failed[0])
+        if complete:
+            self._ready(complete)

@@ -1,0 +1,290 @@
+"""A worker: one engine in a process of its own, which speaks the lines it is given until it is stopped.
+
+    put -> inbox -> Session (a thread) -> files, or their bytes -> outbox -> take
+
+Its methods are called from outside, several at once. Nothing here knows Ray, and nothing heavy is imported before
+`load`: how many threads torch has is told to it before it is there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from voxcli import faults
+from voxcli.audio.read import Voice
+from voxcli.cluster.queues import Inbox, Landed, Outbox
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.errors import ModelError, in_one_line
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import Utterance
+from voxcli.jobs.result import Result
+from voxcli.model.hub import choose_here
+from voxcli.voices.store import Latents
+
+if TYPE_CHECKING:
+    from voxcli.voices.prefetch import Heard
+
+HELD = 64 << 20  # bytes of files that wait in a worker for being asked for
+REPORT = 4 << 20  # bytes of files in one answer
+LINGER_S = 0.05  # files land in groups: one answer for a group
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a worker is to be.
+
+    model:    how any machine knows it (`voxcli.model.hub.Choice.anywhere`), and the identity it must have there.
+    options:  of the engine; the device is one that the worker alone has.
+    folder:   of the output, as a whole path; `probe` is a file in it that says `nonce`: who reads that shares it.
+    threads:  of torch on a CPU.
+    watched:  somebody looks at how far the lines are.
+    """
+
+    model: str
+    identity: str
+    options: ModelOptions
+    folder: str
+    probe: str
+    nonce: str
+    threads: int
+    watched: bool = False
+
+
+@dataclass(frozen=True)
+class Hello:
+    """What a worker is. rows: of its engine.  shares: it writes into the output folder itself.  name: of the model."""
+
+    host: str
+    process: int
+    rows: int
+    patch_s: float
+    name: str
+    shares: bool
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A voice as it goes from process to process: `Heard` without torch. float32[patches, patch_size, feat_dim]."""
+
+    reference: Latents | None = None
+    prompt: Latents | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Order:
+    """A line to speak. voices: which of those that come with it are its own, by place."""
+
+    utterance: Utterance
+    voices: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """What has come of a worker's lines since it was last asked.
+
+    rows:    that its engine has now.
+    steps:   that it has made.
+    patches: so far, of the requests that run; only where that is watched.
+    remarks: for people.
+    ended:   why it speaks no more; None while it does.
+    """
+
+    landed: tuple[Landed, ...] = ()
+    rows: int = 0
+    steps: int = 0
+    patches: dict[str, int] | None = None
+    remarks: tuple[str, ...] = ()
+    ended: str | None = None
+
+
+class _Stop(BaseException):
+    """Ends the session at its next step, whatever it is at. No error of a line."""
+
+
+class Worker:
+    def __init__(self, orders: Orders):
+        self._orders = orders
+        self._inbox = Inbox()
+        self._known: dict[str, Heard] = {}  # voices of lines that have not begun
+        self._remarks: deque[str] = deque()
+        self._patches: dict[str, int] | None = None
+        self._steps = 0
+        self._ended: str | None = None
+        self._stopping = False
+        self._scratch: tempfile.TemporaryDirectory[str] | None = None
+
+    # -- what is asked from outside -----------------------------------------------------------------------------
+    def load(self) -> Hello:
+        """Bring the model up and begin; takes seconds. Raises ModelError with the name of this machine."""
+        host, orders = socket.gethostname(), self._orders
+        os.environ["OMP_NUM_THREADS"] = str(orders.threads)  # read when torch is imported, which nobody has done yet
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # see `voxcli.cli.main`
+        try:
+            choice = choose_here(orders.model, orders.identity, orders.options.lora)
+            import torch
+
+            torch.set_num_threads(orders.threads)
+            self._loaded = load_engine(orders.options, self._remarks.append, choice)
+        except ModelError as error:
+            raise type(error)(f"{host}: {error}") from None
+        shares = self._shares()
+        if not shares:
+            self._scratch = tempfile.TemporaryDirectory(prefix="voxcpm2-")
+        self._root = Path(orders.folder) if self._scratch is None else Path(self._scratch.name)
+        self._outbox = Outbox(HELD, None if shares else self._content)
+        engine = self._loaded.engine
+        engine.on_patch = self._after_a_step
+        self._thread = threading.Thread(target=self._speak, name="session", daemon=True)
+        self._thread.start()
+        return Hello(host, os.getpid(), engine.scheduler.most, engine.model.patch_s, self._loaded.name, shares)
+
+    def put(self, orders: Sequence[Order], *voices: Encoded) -> None:
+        """Lines to speak, in this order; their `out` is a path from the output folder."""
+        for order in orders:
+            self._known[order.utterance.job.id] = _heard([voices[place] for place in order.voices])
+        self._inbox.put([self._placed(order.utterance) for order in orders])
+
+    def take(self, wait_s: float) -> Report:
+        """What has landed; waits for the first for that long."""
+        landed = self._outbox.take(wait_s, LINGER_S, REPORT)
+        return self._report(landed)
+
+    def give_back(self, count: int) -> list[str]:
+        """At most so many lines that have not begun: they are no longer this worker's."""
+        identities = self._inbox.give_back(count)
+        for identity in identities:
+            del self._known[identity]
+        return identities
+
+    def encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> Encoded:
+        """A recording's latents. On CUDA by the thread that speaks: no other may use the device beside it."""
+        if self._loaded.engine.model.device.type != "cuda":
+            return self._encode(voice, use)
+        answer: Future[Encoded] = Future()
+
+        def errand() -> None:
+            try:
+                answer.set_result(self._encode(voice, use))
+            except Exception as error:
+                answer.set_exception(error)
+
+        self._inbox.send(errand)
+        return answer.result()
+
+    def stop(self) -> Report:
+        """End: what is finished is still written and told, what is under way is dropped."""
+        self._stopping = True
+        self._inbox.close()
+        self._outbox.wake()
+        self._thread.join()
+        landed: list[Landed] = []
+        while more := self._outbox.take(0.0, 0.0, REPORT):
+            landed += more
+        if self._scratch is not None:
+            self._scratch.cleanup()
+        return self._report(landed)
+
+    # -- the thread that speaks ---------------------------------------------------------------------------------
+    def _speak(self) -> None:
+        from voxcli.run.session import Session
+
+        session = Session(
+            self._loaded.engine,
+            (),
+            self._root,
+            log=self._outbox,
+            say=self._remarks.append,
+            feed=self._inbox,
+            voices=_Known(self._known),
+        )
+        try:
+            for _ in session.run():
+                pass
+            self._ended = "it has stopped"
+        except _Stop:
+            self._ended = "it was stopped"
+        except BaseException as error:
+            self._ended = in_one_line(error) if isinstance(error, Exception) else type(error).__name__
+        self._outbox.wake()
+
+    def _after_a_step(self, patches: dict[str, int]) -> None:
+        if self._stopping:
+            raise _Stop
+        self._patches = patches
+        self._steps += 1
+
+    # -- small things -------------------------------------------------------------------------------------------
+    def _encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> Encoded:
+        faults.point("voice")
+        padding: Literal["right", "left"] = "right" if use == "reference" else "left"
+        latents = self._loaded.engine.encode_voice(voice.samples, key=voice.sha256, padding=padding).numpy()
+        return Encoded(**{use: latents}, notes=voice.notes)
+
+    def _placed(self, utterance: Utterance) -> Utterance:
+        job = utterance.job
+        return replace(utterance, job=replace(job, out=self._root / job.out))
+
+    def _shares(self) -> bool:
+        """Whether the output folder, as the driver knows it, is here and may be written in."""
+        probe = Path(self._orders.folder, self._orders.probe)
+        try:
+            faults.point("probe")
+            return probe.read_text(encoding="utf-8") == self._orders.nonce and os.access(probe.parent, os.W_OK)
+        except OSError:
+            return False
+
+    def _content(self, result: Result) -> bytes:
+        path = self._root / result.out
+        content = path.read_bytes()
+        path.unlink()
+        return content
+
+    def _report(self, landed: Sequence[Landed]) -> Report:
+        return Report(
+            landed=tuple(landed),
+            rows=self._loaded.engine.scheduler.most,
+            steps=self._steps,
+            patches=self._patches if self._orders.watched else None,
+            remarks=tuple(self._remarks.popleft() for _ in range(len(self._remarks))),
+            ended=None if landed else self._ended,  # whoever hears that it has ended asks for nothing more
+        )
+
+
+class _Known:
+    """Voices that came with their lines."""
+
+    def __init__(self, voices: dict[str, Heard]):
+        self._voices = voices
+
+    def __enter__(self) -> _Known:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def of(self, job: Job) -> Heard:
+        return self._voices.pop(job.id)
+
+
+def _heard(parts: Sequence[Encoded]) -> Heard:
+    """Copies: what many lines and workers share is never handed to one of them."""
+    import torch
+
+    from voxcli.voices.prefetch import Heard
+
+    def copied(latents: Latents | None) -> torch.Tensor | None:
+        return None if latents is None else torch.from_numpy(np.array(latents))
+
+    return Heard.of_parts([Heard(copied(part.reference), copied(part.prompt), part.notes) for part in parts])

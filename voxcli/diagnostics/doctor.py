@@ -1,0 +1,134 @@
+"""What this machine has for speaking, what it lacks, and the command that brings it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal
+
+from voxcli.model import hub as models
+from voxcli.model.hub import FULL_MODEL, VARIABLE
+
+EXTRAS = {"normalize": ("wetext", "inflect"), "plot": ("matplotlib",), "ray": ("ray",)}
+State = Literal["ok", "note", "missing"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at. `remedy` is the command that brings what is missing."""
+
+    what: str
+    state: State
+    detail: str
+    remedy: str = ""
+
+
+def examine() -> Iterator[Finding]:
+    """All findings in the order in which they are shown; torch is imported on the way."""
+    yield Finding("voxcpm2", "ok", f"{_version('voxcpm2')} on Python {platform.python_version()}, {platform.system()}")
+    yield from _torch()
+    yield from _audio()
+    yield from _extras()
+    yield from _models()
+
+
+def usable(findings: list[Finding]) -> bool:
+    """Whether the tool can speak: torch is there, and some model."""
+    return not any(finding.state == "missing" for finding in findings)
+
+
+def _torch() -> Iterator[Finding]:
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        yield Finding("torch", "missing", f"can't be imported: {error}", "pip install torch")
+        return
+    from voxcli.diagnostics.bench import device_name
+    from voxcli.model.weights import resolve_device, resolve_dtype
+
+    built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
+    yield Finding("torch", "ok", f"{torch.__version__} ({built})")
+    device = resolve_device("auto")
+    dtype = str(resolve_dtype("auto", device)).removeprefix("torch.")
+    yield Finding("device", "ok", f"{device}, {dtype}; {device_name(device)}")
+    if device.type == "cpu" and _nvidia_driver() and not torch.version.cuda:
+        yield Finding(
+            "GPU", "note", "an NVIDIA driver is here, but this torch is a CPU build", "pip install --upgrade torch"
+        )
+    yield from _attention(device.type)
+
+
+def _attention(device: str) -> Iterator[Finding]:
+    """The backend that an engine would choose here (see `voxcli.engine.runner.choose_attention`)."""
+    if device != "cuda":
+        yield Finding("attention", "ok", "torch (vLLM's kernels need a CUDA GPU)")
+        return
+    from voxcli.kernels.vllm_attention import VllmPagedAttention
+
+    try:
+        yield Finding("attention", "ok", f"vllm, FlashAttention {VllmPagedAttention.load().version}")
+    except ImportError as error:
+        yield Finding("attention", "note", f"torch; vLLM's kernels: {error}", 'pip install "voxcpm2[vllm]"')
+
+
+def _audio() -> Iterator[Finding]:
+    try:
+        import soundfile
+    except (ImportError, OSError) as error:
+        yield Finding("audio files", "missing", f"soundfile can't be imported: {error}", "pip install soundfile")
+        return
+    yield Finding("audio files", "ok", f"soundfile {soundfile.__version__}, {soundfile.__libsndfile_version__}")
+
+
+def _extras() -> Iterator[Finding]:
+    """What is optional."""
+    for extra, packages in EXTRAS.items():
+        missing = [package for package in packages if find_spec(package) is None]
+        if missing:
+            remedy = f'pip install "voxcpm2[{extra}]"'
+            yield Finding(extra, "note", f"optional; {', '.join(missing)} not installed", remedy)
+        else:
+            yield Finding(extra, "ok", ", ".join(f"{package} {_version(package)}" for package in packages))
+
+
+def _models() -> Iterator[Finding]:
+    speaking = ""
+    named = os.environ.get(VARIABLE)
+    if named:
+        yield Finding(VARIABLE, "ok", named)
+        speaking = named
+    folder = models.cached_folder(FULL_MODEL)
+    problem = models.defect(folder) if folder else None
+    if folder and not problem:
+        yield Finding(FULL_MODEL, "ok", str(folder))
+        speaking = speaking or FULL_MODEL
+    else:
+        detail = f"incomplete ({problem})" if folder else "not in the local cache"
+        yield Finding(FULL_MODEL, "note", detail, "voxcpm2 download")
+    demo = models.demo_folder()
+    if demo:
+        yield Finding("demo voice", "ok", str(demo))
+        speaking = speaking or "the demo voice"
+    else:
+        yield Finding("demo voice", "note", "not part of this installation", "pip install --force-reinstall voxcpm2")
+    if speaking:
+        yield Finding("speaks with", "ok", speaking)
+    else:
+        yield Finding("speaks with", "missing", "no model at all", "voxcpm2 download")
+
+
+def _nvidia_driver() -> bool:
+    return Path("/proc/driver/nvidia/version").exists() or (sys.platform == "win32" and find_spec("pynvml") is not None)
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed as a package)"

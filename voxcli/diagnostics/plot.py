@@ -1,0 +1,49 @@
+"""A benchmark as a picture: throughput and time a step by requests at once. Needs matplotlib (extra `plot`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voxcli.errors import InputError, OutputError
+
+if TYPE_CHECKING:
+    from voxcli.diagnostics.bench import Report
+
+
+def check_plot(path: Path) -> None:
+    """Before the work: InputError without matplotlib or with a kind of file it can't write."""
+    try:
+        import matplotlib.backends.backend_agg as agg
+    except ImportError:
+        raise InputError('--plot needs matplotlib: pip install "voxcpm2[plot]"') from None
+    kinds = sorted(agg.FigureCanvasAgg.get_supported_filetypes())
+    if path.suffix.lstrip(".").lower() not in kinds:
+        raise InputError(f"--plot writes {', '.join(kinds)}, not {path.name!r}")
+
+
+def write_plot(report: Report, path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{report.model}, {report.device}", fontsize=10)
+    speed, step = figure.subplots(1, 2)
+    requests = [str(row.requests) for row in report.rows]
+    speed.plot(requests, [row.throughput for row in report.rows], marker="o", label="measured")
+    ceiling = [row.requests * report.patch_s / (row.floor_ms / 1000) for row in report.rows]
+    speed.plot(requests, ceiling, linestyle="--", color="gray", label="roofline")
+    speed.set(xlabel="requests at once", ylabel="seconds of audio a second", yscale="log", title="throughput")
+    speed.legend()
+    base = [0.0] * len(requests)
+    for name in report.rows[0].parts_ms:
+        height = [row.parts_ms[name] for row in report.rows]
+        step.bar(requests, height, bottom=base, label=name)
+        base = [low + high for low, high in zip(base, height, strict=True)]
+    step.set(xlabel="requests at once", ylabel="ms", title="where a step goes")
+    step.legend()
+    try:
+        figure.savefig(path, dpi=150)
+    except OSError as error:
+        raise OutputError(f"can't write {path}: {error.strerror or error}") from error

@@ -1,0 +1,83 @@
+"""From the model options of a command to an engine that is ready."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from voxcli.errors import DeviceError, in_one_line
+from voxcli.model.hub import Choice, choose_model
+
+if TYPE_CHECKING:
+    from voxcli.engine.engine import Engine
+
+ENGINE_OPTIONS = ("max_batch", "prefill_tokens", "decode_clips")
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """Which model runs, where, and how. What is None is left to the engine, which asks the device.
+
+    lora:            the folder of an adapter that is merged into the model.
+    max_batch:       most requests at once; the others named in ENGINE_OPTIONS are those of `EngineConfig` as well.
+    """
+
+    model: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    max_batch: int | None = None
+    lora: Path | None = None
+    prefill_tokens: int | None = None
+    decode_clips: int | None = None
+
+
+@dataclass(frozen=True)
+class Loaded:
+    engine: Engine
+    name: str  # of the model, with device and dtype, for people
+    folder: Path  # of its checkpoint
+
+    def encoder(self) -> str:
+        """The identity of its voice encoder; reads the encoder's weights."""
+        from voxcli.model.weights import encoder_identity
+
+        return encoder_identity(self.folder)
+
+
+def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None) -> Loaded:
+    """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError."""
+    import torch
+
+    from voxcli.engine.engine import Engine, EngineConfig
+    from voxcli.model.weights import load_model
+
+    choice = choice or choose_model(options.model, say)
+    said = {name: getattr(options, name) for name in ENGINE_OPTIONS}
+    try:
+        model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
+        engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}), say)
+    except (MemoryError, torch.OutOfMemoryError) as error:
+        raise DeviceError(f"{choice.name} does not fit into the memory here ({in_one_line(error)})") from error
+    adapted = f" with {options.lora.name}" if options.lora is not None else ""
+    name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
+    return Loaded(engine, name, choice.folder)
+
+
+def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) -> Loaded:
+    """An engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
+    from voxcli.engine.engine import Engine, EngineConfig
+    from voxcli.errors import InputError
+    from voxcli.model.config import ModelConfig
+    from voxcli.model.random import SIZES, random_model
+    from voxcli.model.weights import resolve_device, resolve_dtype
+
+    if size not in SIZES:
+        raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {size!r}")
+    device = resolve_device(options.device)
+    dtype = resolve_dtype(options.dtype, device)
+    model = random_model(ModelConfig.model_validate(SIZES[size]), device, dtype)
+    engine = Engine(model, EngineConfig(max_batch=options.max_batch), say)
+    name = f"random weights of {size}'s size on {device}, {str(dtype).removeprefix('torch.')}"
+    return Loaded(engine, name, Path())

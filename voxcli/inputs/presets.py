@@ -1,0 +1,99 @@
+"""Settings by name: small YAML files, those that come with the package and one's own.
+
+description: half the solver steps, about half the work
+settings:      # of a line: see run/settings.py
+  steps: 5
+engine:        # of the machine: see ModelOptions in run/load.py
+  max_batch: 4
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from voxcli.errors import InputError
+from voxcli.files.user_dirs import config_folder
+from voxcli.inputs.schema import SettingFields
+from voxcli.inputs.yamlfile import read_yaml
+from voxcli.jobs.settings import DEFAULTS
+
+Count = Annotated[int, Field(gt=0)]
+
+
+class EngineFields(BaseModel):
+    """What a preset may say of the engine: names and types of `ModelOptions`, a test holds them equal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    max_batch: Count | None = None
+    prefill_tokens: Count | None = None
+    decode_clips: Count | None = None
+
+
+class Preset(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    description: str = ""
+    settings: SettingFields = SettingFields()
+    engine: EngineFields = EngineFields()
+
+    def values(self) -> dict[str, Any]:
+        """All that it sets, by name."""
+        return self.settings.model_dump(exclude_none=True) | self.engine.model_dump(exclude_none=True)
+
+
+def preset_folder() -> Path:
+    """Where the package's presets lie: inside it when installed, beside it in a checkout."""
+    package = Path(str(resources.files("voxcli")))
+    inside = package / "presets"
+    return inside if inside.is_dir() else package.parent / "presets"
+
+
+def own_folder() -> Path:
+    """Where a person's own presets lie."""
+    return config_folder() / "presets"
+
+
+def preset_files() -> dict[str, Path]:
+    """The file of every preset by name, in the order of names; one's own goes before that of the package."""
+    files = {path.stem: path for folder in (preset_folder(), own_folder()) for path in folder.glob("*.yaml")}
+    return dict(sorted(files.items()))
+
+
+def preset_names() -> list[str]:
+    return list(preset_files())
+
+
+def load_preset(named: str) -> dict[str, Any]:
+    """The settings of a preset by name, or of a .yaml file by path. Raises InputError."""
+    return read_preset(named).settings.model_dump(exclude_none=True)
+
+
+def read_preset(named: str) -> Preset:
+    """A preset by name, or from a .yaml file by path. Raises InputError."""
+    if "\x00" in named:
+        raise InputError(f"no preset {named!r}: no file has such a name")
+    if named.endswith((".yaml", ".yml")):
+        return _read(Path(named))
+    files = preset_files()
+    if named not in files:
+        raise InputError(f"no preset {named!r}; there are {', '.join(files)}, or name a .yaml file")
+    return _read(files[named])
+
+
+def _read(path: Path) -> Preset:
+    values = read_yaml(path, "the preset")
+    try:
+        preset = Preset.model_validate(values)
+        DEFAULTS.updated(preset.settings.model_dump(exclude_none=True))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "file"
+        raise InputError(f"preset {path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
+    except InputError as error:
+        raise InputError(f"preset {path}: {error}") from error
+    return preset

@@ -1,0 +1,71 @@
+"""A YAML file that a person wrote -> values; whatever else it holds is told in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from voxcli.errors import InputError
+from voxcli.files.read import read_regular
+
+MOST_BYTES = 1 << 20
+MOST_DIGITS = 100  # 1:1:1:... is a number to the base of 60, and of many digits takes minutes
+
+
+def read_yaml(path: Path, what: str) -> Any:
+    """What the file says; None for an empty one. `what` names it in messages. Raises InputError."""
+    try:
+        data = read_regular(path, MOST_BYTES)
+    except OSError as error:
+        raise InputError(f"can't read {what} {path}: {error.strerror or error}") from error
+    try:
+        return yaml.load(data.decode("utf-8-sig"), _Loader)
+    # The library checks the form of a value by its tag and by its look, and falls over what only looks right.
+    except (
+        yaml.YAMLError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+        TypeError,
+        RecursionError,
+    ) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        raise InputError(f"{what} {path} is not YAML that can be used: {reason}") from error
+
+
+class _Loader(yaml.SafeLoader):
+    """Without aliases, which can say in a few lines what fills all memory, and without endless numbers."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(None, None, f"*{event.anchor}: aliases are not used here", event.start_mark)
+        return super().compose_node(parent, index)
+
+
+def _int(loader: yaml.SafeLoader, node: Any) -> int:
+    return loader.construct_yaml_int(_short(node))
+
+
+def _float(loader: yaml.SafeLoader, node: Any) -> float:
+    return loader.construct_yaml_float(_short(node))
+
+
+def _text(loader: yaml.SafeLoader, node: Any) -> str:
+    text: str = loader.construct_scalar(node)
+    text.encode()  # half of a surrogate pair is no character
+    return text
+
+
+def _short(node: Any) -> Any:
+    if len(node.value) > MOST_DIGITS:
+        raise yaml.MarkedYAMLError(None, None, "a number of too many digits", node.start_mark)
+    return node
+
+
+_Loader.add_constructor("tag:yaml.org,2002:int", _int)
+_Loader.add_constructor("tag:yaml.org,2002:float", _float)
+_Loader.add_constructor("tag:yaml.org,2002:str", _text)

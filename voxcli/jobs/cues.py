@@ -1,0 +1,24 @@
+"""When which words are heard in a file: one cue for each piece of a text, from the lengths of its clips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from voxcli.jobs.result import Cue
+from voxcli.text.clean import split_control
+from voxcli.text.split import Piece
+
+
+def cues_of(pieces: Sequence[Piece], samples: Sequence[int], rate: int, limit: int) -> tuple[Cue, ...]:
+    """The cues of `pieces` whose clips have so many `samples` each, joined as `audio.join` does, cut at `limit`.
+
+    The texts are those spoken, without a description of the voice.
+    """
+    cues = []
+    start = 0
+    for piece, size in zip(pieces, samples, strict=True):
+        end = min(start + size, limit)
+        if start < end:
+            cues.append(Cue(round(start / rate, 4), round(end / rate, 4), split_control(piece.text)[1]))
+        start += size + round(piece.pause_s * rate)
+    return tuple(cues)

@@ -1,0 +1,104 @@
+"""Where files go: names that are safe on every system, inside the output folder and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import cached_property, lru_cache
+from pathlib import Path, PureWindowsPath
+
+from voxcli.audio.write import FORMATS
+from voxcli.errors import InputError
+from voxcli.files.names import LOCK_NAME, RESULTS_NAME, safe_name
+
+DEFAULT_FORMAT = "wav"
+
+LONGEST_PART = 255  # bytes of one name in a path, on all usual file systems
+SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
+PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
+
+
+def format_of(out: Path, named: str | None) -> str:
+    """The format a file is written in: `named`, else what its suffix says. They must not contradict each other."""
+    if named is not None:
+        extension_of(named)
+    fitting = _formats_with(out.suffix.lower())
+    if not fitting:
+        known = ", ".join(dict.fromkeys(map(extension_of, FORMATS)))
+        raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {known}")
+    if named is not None and named not in fitting:
+        raise InputError(f"{out.name!r} can't hold format {named!r}")
+    return named or fitting[0]
+
+
+@lru_cache
+def _formats_with(suffix: str) -> list[str]:
+    return [name for name in FORMATS if extension_of(name) == suffix]
+
+
+def extension_of(format_name: str | None) -> str:
+    """The suffix, with its dot, of a format (None: the default one)."""
+    if format_name is not None and format_name not in FORMATS:
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {format_name!r}")
+    return FORMATS[format_name or DEFAULT_FORMAT].extension
+
+
+class OutputFolder:
+    """The folder of a batch. Every path it hands out lies inside, symbolic links followed, and can be a file's."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self._folders_in = lru_cache(maxsize=1024)(self._look_at)
+
+    @cached_property
+    def _real(self) -> str:
+        return os.path.realpath(self.folder)
+
+    def path_for(self, out: str | None, identity: str, format_name: str | None) -> Path:
+        """The path of a line's file: its `out`, else its id. Raises InputError when no file may be written there."""
+        if out is None:
+            below, name = "", safe_name(identity) + extension_of(format_name)
+        else:
+            below, name = _folder_and_name(out)
+            if not 0 < name.rfind(".") < len(name) - 1:
+                name += extension_of(format_name)
+            if len(out) > SURELY_SHORT and any(_bytes(part) > LONGEST_PART for part in (*below.split("/"), name)):
+                raise InputError(
+                    f"out has a name of more than {LONGEST_PART} bytes, which no file can have: {out[:40]!r}..."
+                )
+        if name in self._folders_in(below):
+            raise InputError(f"output {name!r} is a folder that is there: name a file")
+        return self.folder / (f"{below}/{name}" if below else name)
+
+    def _look_at(self, below: str) -> frozenset[str]:
+        """The folders that are in the folder `below` this one. Raises InputError when no file can lie there."""
+        real = os.path.realpath(self.folder / below)
+        if real != self._real and not real.startswith(self._real.rstrip(os.sep) + os.sep):
+            raise InputError(f"out {below!r} leaves the output folder through a link")
+        parts = below.split("/") if below else []
+        if parts[:1] and parts[0].lower() in (RESULTS_NAME, LOCK_NAME):
+            raise InputError(f"out can't lie below {parts[0]}: the run itself writes that file")
+        for count in range(1, len(parts) + 1):
+            above = self.folder.joinpath(*parts[:count])
+            if above.exists() and not above.is_dir():
+                raise InputError(f"out can't lie below {above}: that is a file")
+        try:
+            with os.scandir(real) as entries:
+                return frozenset(entry.name for entry in entries if entry.is_dir())
+        except OSError:  # not there yet, or not for us to see
+            return frozenset()
+
+
+def _folder_and_name(out: str) -> tuple[str, str]:
+    """Of a path in a manifest, with slashes. Raises InputError when it leads out of its folder."""
+    if PLAIN_PATH.fullmatch(out):
+        below, _, name = out.rpartition("/")
+        return below, name
+    given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
+    if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
+        raise InputError(f"out must be a path inside the output folder, not {out!r}")
+    return "/".join(given.parts[:-1]), given.name
+
+
+def _bytes(name: str) -> int:
+    return len(name.encode(errors="replace"))

@@ -1,0 +1,158 @@
+"""Jobs become utterances: the text cleaned, described and split, the voices looked at. No model needed.
+
+What can't be spoken is found here, before anything heavy loads.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from voxcli.audio.read import check_voice
+from voxcli.errors import InputError, VoxError
+from voxcli.jobs.fingerprint import Fingerprint
+from voxcli.jobs.gc_pause import no_collection
+from voxcli.jobs.job import Job
+from voxcli.terminal import clock
+from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.normalize import check_installed, normalize
+from voxcli.text.split import Piece, split
+from voxcli.voices.store import SUFFIX, VoiceInfo, read_info
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """A job ready for a model: what is spoken, piece by piece, and for about how long.
+
+    seed:         what an earlier run drew for a job that asks for none.
+    fingerprint:  what tells a later run whether it would speak the same.
+    """
+
+    job: Job
+    pieces: tuple[Piece, ...]
+    prompt_text: str
+    expected_s: float
+    warnings: tuple[str, ...] = ()
+    seed: int | None = None
+    fingerprint: Fingerprint | None = None
+
+
+@dataclass
+class Plan:
+    """All that can be spoken, longest expected first, and all that can't with the reason."""
+
+    utterances: list[Utterance] = field(default_factory=list)
+    refused: list[tuple[Job, VoxError]] = field(default_factory=list)
+    voices: set[Path] = field(default_factory=set)
+
+    @property
+    def expected_s(self) -> float:
+        return sum(utterance.expected_s for utterance in self.utterances)
+
+    @property
+    def warnings(self) -> Iterator[str]:
+        for utterance in self.utterances:
+            for warning in utterance.warnings:
+                yield f"{utterance.job}: {warning}"
+
+    def lines(self) -> list[str]:
+        """The plan for people."""
+        pieces = sum(len(utterance.pieces) for utterance in self.utterances)
+        split = f" in {pieces} pieces" if pieces > len(self.utterances) else ""
+        return [
+            f"{len(self.utterances)} lines to speak{split}, about {clock(self.expected_s)} of audio",
+            *([f"{len(self.voices)} voice files"] if self.voices else []),
+            *([f"{len(self.refused)} lines that can't be spoken:"] if self.refused else []),
+            *(f"  {job}: {error}" for job, error in self.refused),
+            *self.warnings,
+        ]
+
+
+def make_plan(jobs: Iterable[Job]) -> Plan:
+    """Raises InputError when a job wants to be normalized and the packages for that are not here."""
+    plan, jobs = Plan(), list(jobs)
+    if any(job.settings.normalize for job in jobs):
+        check_installed()
+    checked: dict[Path, VoiceInfo | InputError | None] = {}
+    with no_collection():
+        for job in jobs:
+            try:
+                known = None
+                for path in job.voices:
+                    known = _check_once(path, checked)
+                plan.utterances.append(prepare(job, known if job.voice else None))
+                plan.voices.update(job.voices)
+            except InputError as error:
+                plan.refused.append((job, error))
+    plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
+    return plan
+
+
+def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
+    """Clean, describe and split the text of a job.
+
+    voice: what the job's named voice says of itself. With a transcript speech goes on from it, but for a described
+           manner: then the voice alone is followed.
+
+    Raises InputError when there is nothing to speak or the description and the recording exclude each other.
+    """
+    text = clean(job.text, paragraphs=True)
+    description, body = split_control(compose(normalize(text) if job.settings.normalize else text, job.control))
+    if not is_speakable(body):
+        raise InputError("the text has nothing to speak: no letter and no digit")
+    if description and job.prompt_audio is not None:
+        raise InputError(
+            f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
+        )
+    pieces = [
+        piece if text == piece.text and not description else Piece(compose(text, description), piece.pause_s)
+        for piece in split(body, job.settings.max_chars)
+        if is_speakable(text := finish(_without_description(piece.text)))
+    ]
+    foreign = unknown_scripts(body)
+    before = voice.text if voice is not None and not description else job.prompt_text
+    return Utterance(
+        job=job,
+        pieces=tuple(pieces),
+        prompt_text=_before(clean(before), body) if before else "",
+        expected_s=expected_seconds(body) + sum([piece.pause_s for piece in pieces]),
+        warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
+    )
+
+
+def _without_description(text: str) -> str:
+    """A later sentence in brackets is spoken: at the start of a piece the model would take it for a description."""
+    aside, rest = split_control(text)
+    return f"{finish(aside)} {rest}".rstrip() if aside else text
+
+
+def expected_seconds(text: str) -> float:
+    """About how long a text takes: 15 characters a second, 4.5 where a character is a syllable or more."""
+    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return wide / 4.5 + (len(text) - wide) / 15
+
+
+def _before(prompt_text: str, text: str) -> str:
+    """The words of the recording as they stand before the text: the model reads both as one."""
+    joint = prompt_text[-1:] + text[:1]
+    spaced = not any(unicodedata.east_asian_width(char) in "WF" for char in joint)
+    return f"{prompt_text} " if spaced and prompt_text else prompt_text
+
+
+def _check_once(path: Path, checked: dict[Path, VoiceInfo | InputError | None]) -> VoiceInfo | None:
+    """What a named voice says of itself; None for a recording. Raises InputError for what can't be used."""
+    if path not in checked:
+        try:
+            if path.suffix == SUFFIX:
+                checked[path] = read_info(path)
+            else:
+                check_voice(path)
+                checked[path] = None
+        except InputError as error:
+            checked[path] = error
+    known = checked[path]
+    if isinstance(known, InputError):
+        raise known
+    return known

@@ -1,0 +1,106 @@
+"""A job under way: what it asks of the engine, piece by piece, and what has come of it so far."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from voxcli.audio.tail import without_silent_run
+from voxcli.engine.request import Clip, Request, Sampling
+from voxcli.errors import VoxError
+from voxcli.jobs.job import Job, request_id
+from voxcli.jobs.plan import Utterance, expected_seconds
+from voxcli.model.prompt import build_prompt
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.voices.prefetch import Heard
+
+ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
+
+
+class Desk(Protocol):
+    """Knows the voices of jobs, inside a `with` block."""
+
+    def __enter__(self) -> Desk: ...
+    def __exit__(self, *exception: object) -> None: ...
+    def of(self, job: Job) -> Heard:
+        """To be asked for once by each. Raises AudioError, InputError."""
+
+
+@dataclass(eq=False)
+class Take:
+    """
+    clips:        by piece.
+    voice:        once it was asked for.
+    began, ended: of the engine's work, by perf_counter.
+    silence_s:    cut away from the ends of its clips.
+    """
+
+    utterance: Utterance
+    seed: int
+    clips: dict[int, Clip] = field(default_factory=dict)
+    voice: Heard | None = None
+    began: float = math.inf
+    ended: float = 0.0
+    silence_s: float = 0.0
+    error: VoxError | None = None
+
+    @classmethod
+    def of(cls, utterance: Utterance) -> Take:
+        """With the seed that the job names, else the one of an earlier run, else one that is drawn."""
+        seeds = (utterance.job.settings.seed, utterance.seed)
+        return cls(utterance, next((seed for seed in seeds if seed is not None), secrets.randbits(31)))
+
+    @property
+    def job(self) -> Job:
+        return self.utterance.job
+
+    @property
+    def complete(self) -> bool:
+        return len(self.clips) == len(self.utterance.pieces)
+
+    def add(self, index: int, clip: Clip) -> None:
+        """Take the clip of a piece, which has audio.
+
+        One that a length limit ended long after its last sound had said all: the silence goes, the speech is whole.
+        Where a shortest length was asked for, silence is part of it.
+        """
+        if clip.stop_reason == "length" and self.job.settings.min_seconds is None and clip.audio is not None:
+            audio = without_silent_run(clip.audio, clip.sample_rate)
+            if (share := len(audio) / len(clip.audio)) < 1:
+                latents = None if clip.latents is None else clip.latents[: math.ceil(share * len(clip.latents))]
+                self.silence_s += (len(clip.audio) - len(audio)) / clip.sample_rate
+                clip = replace(clip, stop_reason="silence", audio=audio, latents=latents, bad_case=False)
+        self.clips[index] = clip
+
+    def request(self, index: int, model: VoxCPM2, voices: Desk) -> Request:
+        """Of one piece. Without a voice of the job's own, the first piece must be there: the others speak like it."""
+        voice = self.voice = self.voice or voices.of(self.job)
+        prompt = build_prompt(
+            model.tokenizer,
+            self.utterance.pieces[index].text,
+            patch_shape=model.patch_shape,
+            reference=self.clips[0].latents if index and not self.job.voices else voice.reference,
+            prompt_text=self.utterance.prompt_text,
+            prompt_audio=voice.prompt if self.utterance.prompt_text else None,
+        )
+        return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
+
+    def _sampling(self, index: int, patch_s: float, tokens: int) -> Sampling:
+        settings, pieces = self.job.settings, self.utterance.pieces
+        shortest, longest, ratio = Sampling.min_len, Sampling.max_len, Sampling.ratio
+        if settings.max_seconds is not None:
+            longest = max(shortest + 1, math.floor(settings.max_seconds / patch_s + 1e-6))
+        if settings.min_seconds is not None:
+            share = expected_seconds(pieces[index].text) / sum(expected_seconds(piece.text) for piece in pieces)
+            # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
+            shortest = max(shortest, math.ceil(share * settings.min_seconds / patch_s - 1e-6) - 2)
+            if settings.max_seconds is None:
+                longest = max(longest, math.ceil(ROOM * (shortest + 2)))
+            shortest = min(shortest, longest - 1)
+            # what is asked for is not too long for its text: the clip may go on beyond it to where it wants to end
+            ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))
+        return Sampling(
+            seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest, ratio=ratio
+        )

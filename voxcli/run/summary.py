@@ -1,0 +1,74 @@
+"""What a run came to, in numbers and in a few lines for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+from voxcli.errors import VoxError
+from voxcli.jobs.result import Result
+from voxcli.terminal import clock
+
+
+@dataclass
+class Summary:
+    """Counts results as they land."""
+
+    done: int = 0
+    kept: int = 0  # of those done, by an earlier run
+    failed: int = 0
+    left: int = 0
+    warned: int = 0
+    cut_off: int = 0
+    retried: int = 0
+    audio_s: float = 0.0
+    error: VoxError | None = None  # the first of what was to be made of the finished files, and could not
+    model: str = ""
+    started: float | None = None
+
+    def start(self, model: str) -> None:
+        """The model is loaded: wall time counts from here."""
+        self.model = model
+        self.started = perf_counter()
+
+    def add(self, result: Result, *, before: bool = False) -> None:
+        """before: it is of an earlier run, so its time is not of this one."""
+        if not result.ok:
+            self.failed += 1
+            return
+        self.done += 1
+        self.cut_off += result.stop_reason == "length"
+        self.retried += (result.attempts or 1) > 1
+        self.warned += bool(result.warnings)
+        self.kept += before
+        self.audio_s += 0.0 if before else result.duration_s or 0.0
+
+    @property
+    def wall_s(self) -> float:
+        return 0.0 if self.started is None else perf_counter() - self.started
+
+    def lines(self) -> list[str]:
+        before = f" ({self.kept} before)" if self.kept else ""
+        left = f", {self.left} left" if self.left else ""
+        lines = [f"{self.done} of {self.done + self.failed + self.left} lines done{before}, {self.failed} failed{left}"]
+        wall = self.wall_s
+        if self.audio_s and wall:
+            lines.append(
+                f"{clock(self.audio_s)} of audio in {clock(wall)}: {self.audio_s / wall:.2f}x real time ({self.model})"
+            )
+        if self.retried:
+            lines.append(f"{self.retried} took more than one attempt")
+        if self.cut_off:
+            lines.append(f"{self.cut_off} cut off at a length limit (stop_reason: length)")
+        if self.warned:
+            lines.append(f"{self.warned} with warnings (see results.jsonl)")
+        return lines
+
+    def one_line(self, result: Result, out: Path) -> str:
+        """The same for a run of one line."""
+        length = "cut off at " if result.stop_reason == "length" else ""
+        return (
+            f"{out}: {length}{clock(result.duration_s or 0.0)} of audio in {clock(result.wall_s or 0.0)}, "
+            f"seed {result.seed} ({self.model})"
+        )

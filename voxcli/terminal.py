@@ -1,0 +1,30 @@
+"""Names and messages as a terminal may have them: one line, with no character that does more than be seen."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+# Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_BREAK = re.compile(r"\s*[\r\n]\s*")
+
+
+def shown(name: str | Path) -> str:
+    r"""A name with its unseen characters escaped: a newline as \n."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(name))
+
+
+def one_line(message: str) -> str:
+    """A message: its line breaks become spaces, other unseen characters are escaped."""
+    return shown(_BREAK.sub(" ", message.strip()))
+
+
+def clock(seconds: float) -> str:
+    """2.4 s, 3 min 20 s, 1 h 02 min."""
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    return f"{minutes // 60} h {minutes % 60:02d} min"

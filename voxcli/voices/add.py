@@ -1,0 +1,49 @@
+"""From a recording to a named voice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from voxcli.audio.read import check_voice, read_voice
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.errors import InputError
+from voxcli.text.clean import clean, is_speakable
+from voxcli.voices.store import VoiceInfo, check_new, write_voice
+
+
+@dataclass(frozen=True)
+class Added:
+    path: Path
+    info: VoiceInfo
+
+
+def add_voice(
+    name: str, recording: Path, text: str | None, options: ModelOptions, say: Callable[[str], None], *, replace: bool
+) -> Added:
+    """Encode a recording and keep it under a name. The name, the file and the text are looked at before a model loads.
+
+    text: the words of the recording; speech may then go on from it. Raises VoxError.
+    """
+    path = check_new(name, replace)
+    words = clean(text) if text is not None else ""
+    if text is not None and not is_speakable(words):
+        raise InputError("--text has no letter and no digit: it wants the words of the recording")
+    check_voice(recording)
+    loaded = load_engine(options, say)
+    engine = loaded.engine
+    voice = read_voice(recording, engine.model.encoder_rate)
+    latents = {"reference": engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()}
+    if words:
+        latents["prompt"] = engine.encode_voice(voice.samples, key=voice.sha256, padding="left").numpy()
+    info = VoiceInfo(
+        encoder=loaded.encoder(),
+        recording=recording.name,
+        sha256=voice.sha256,
+        seconds=round(voice.duration_s, 2),
+        text=words,
+        notes=voice.notes,
+    )
+    write_voice(path, info, latents)
+    return Added(path, info)
