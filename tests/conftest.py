@@ -10,8 +10,9 @@ import torch
 
 from tests.checkpoints import brief_checkpoint, tiny_checkpoint
 from voxcli import demo_voice as packaged
+from voxcli import kernels  # before the first product: see there
 
-__all__ = ["brief_checkpoint", "tiny_checkpoint"]
+__all__ = ["brief_checkpoint", "kernels", "tiny_checkpoint"]
 
 # Tiny models gain nothing from more threads, and on a busy machine the threads wait for each other.
 torch.set_num_threads(1)
