@@ -18,8 +18,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from voxcli.engine.config import EngineConfig as EngineConfig
     from voxcli.engine.engine import Engine as Engine
-    from voxcli.engine.engine import EngineConfig as EngineConfig
     from voxcli.engine.request import Clip as Clip
     from voxcli.engine.request import Request as Request
     from voxcli.engine.request import Sampling as Sampling
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Clip": "voxcli.engine.request",
     "Engine": "voxcli.engine.engine",
-    "EngineConfig": "voxcli.engine.engine",
+    "EngineConfig": "voxcli.engine.config",
     "Request": "voxcli.engine.request",
     "Sampling": "voxcli.engine.request",
     "VoxError": "voxcli.errors",

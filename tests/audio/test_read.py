@@ -186,14 +186,6 @@ def test_exactly_the_limits_is_fine(tmp_path: Path) -> None:
     assert len(read_voice(path, RATE, min_s=2.0, max_s=2.0).samples) == 2 * RATE
 
 
-def test_trim(tmp_path: Path) -> None:
-    path = tmp_path / "voice.wav"
-    soundfile.write(path, np.pad(speech(2.0), RATE), RATE)
-    voice = read_voice(path, RATE, trim=True)
-    assert len(voice.samples) == pytest.approx(2.2 * RATE, abs=1000)
-    assert "of silence trimmed" in voice.notes[0]
-
-
 def test_missing_folder_pipe_and_bad_names(tmp_path: Path) -> None:
     assert refused_early(tmp_path / "none.wav") == "no such file"
     assert refused_early(tmp_path) == "this is a folder, not a sound file"

@@ -11,10 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from voxcli.cluster.messages import Hello, Orders
 from voxcli.cluster.pool import Lost
-from voxcli.cluster.worker import Encoded, Hello, Orders, Worker
+from voxcli.cluster.worker import Worker
 from voxcli.engine.load import ModelOptions
 from voxcli.model.hub import model_identity
+from voxcli.voices.source import EncodedVoice
 
 NONCE = "a nonce"
 
@@ -96,14 +98,14 @@ class ThreadFleet:
         """orders: of the first, second, ... worker; the last ones of all that follow."""
         self.size = size
         self.made: list[ThreadHandle] = []
-        self.shared: list[Encoded] = []
+        self.shared: list[EncodedVoice] = []
         self._orders = orders
 
     def start(self) -> ThreadHandle:
         self.made.append(ThreadHandle(self._orders[min(len(self.made), len(self._orders) - 1)]))
         return self.made[-1]
 
-    def share(self, value: Encoded) -> object:
+    def share(self, value: EncodedVoice) -> object:
         self.shared.append(value)
         return value
 

@@ -19,15 +19,15 @@ from typing import Any
 import pytest
 
 from voxcli.cluster.driver import Conductor
+from voxcli.cluster.messages import Hello, Landed, Order, Orders, Report
 from voxcli.cluster.placement import Berths
-from voxcli.cluster.queues import Landed
-from voxcli.cluster.worker import Encoded, Hello, Order, Orders, Report
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance, prepare
 from voxcli.jobs.result import Result
 from voxcli.run.results import ResultLog
+from voxcli.voices.source import EncodedVoice
 
 pytestmark = pytest.mark.long
 
@@ -84,9 +84,9 @@ class Echo:
         self.over = False
 
     def load(self) -> Hello:
-        return Hello("here", os.getpid(), ROWS, 0.16, "nothing", not self.size)
+        return Hello("here", os.getpid(), ROWS, 0.16, "nothing")
 
-    def put(self, orders: list[Order], *voices: Encoded) -> None:
+    def put(self, orders: list[Order], *voices: EncodedVoice) -> None:
         with self.changed:
             self.lines.extend(order.utterance.job for order in orders)
             self.changed.notify_all()
@@ -136,7 +136,7 @@ class NearFleet:
     def start(self) -> Near:
         return Near(self.group)
 
-    def share(self, value: Encoded) -> object:
+    def share(self, value: EncodedVoice) -> object:
         return value
 
 

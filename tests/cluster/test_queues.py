@@ -12,7 +12,7 @@ import pytest
 from voxcli.cluster.queues import Inbox, Outbox
 from voxcli.engine.engine import Engine
 from voxcli.engine.load import ModelOptions, load_engine
-from voxcli.engine.request import Request, Sampling
+from voxcli.engine.request import NOT_YET, NotYet, Request, Sampling
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
@@ -96,13 +96,13 @@ def request(engine: Engine, n: int) -> Request:
 
 
 def test_a_feed_is_asked_again_after_each_step_and_little_ahead(engine: Engine) -> None:
-    """Of 12 requests most have not been asked for when the first clip is there; each None costs a step, no clip."""
+    """Of 12 requests most have not been asked for when the first clip is there; each NOT_YET costs a step, no clip."""
     pulled: list[int] = []
 
-    def feed() -> Iterator[Request | None]:
+    def feed() -> Iterator[Request | NotYet]:
         for n in range(12):
             if n % 3 == 2:
-                yield None
+                yield NOT_YET
             pulled.append(n)
             assert len(engine.scheduler) < 4 + 2
             yield request(engine, n)
@@ -115,10 +115,10 @@ def test_a_feed_is_asked_again_after_each_step_and_little_ahead(engine: Engine) 
 
 
 def test_a_feed_with_nothing_now_ends_the_round_when_there_is_nothing_to_step(engine: Engine) -> None:
-    def feed() -> Iterator[Request | None]:
+    def feed() -> Iterator[Request | NotYet]:
         yield request(engine, 1)
         while True:
-            yield None
+            yield NOT_YET
 
     assert [clip.request_id for clip in engine.generate(feed(), ahead=1)] == ["1"]
     assert [clip.request_id for clip in engine.generate(feed())] == ["1"]

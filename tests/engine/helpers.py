@@ -65,7 +65,7 @@ def run(engine: Engine, requests: Iterable[Request]) -> dict[str, Clip]:
 
 def alone(model: VoxCPM2, requests: Sequence[Request], **config: Any) -> dict[str, Clip]:
     """Each request in an engine of its own."""
-    from voxcli.engine.engine import EngineConfig
+    from voxcli.engine.config import EngineConfig
 
     return {r.request_id: run(Engine(model, EngineConfig(max_batch=1, **config)), [r])[r.request_id] for r in requests}
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from tests.engine.helpers import alone, assert_same, mixed, request, run
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip
 from voxcli.model.voxcpm2 import VoxCPM2
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from tests.engine.helpers import LAYOUTS, TEXTS, alone, assert_same, latents, request, run
+from voxcli.engine.config import EngineConfig
 from voxcli.engine.decode import AudioDecoder
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.kernels import torch_ops
 from voxcli.model.voxcpm2 import VoxCPM2

@@ -10,8 +10,9 @@ import torch
 from tests.engine.helpers import TEXTS, alone, assert_same, latents, request, run
 from voxcli.engine import runner as runner_module
 from voxcli.engine import transfer
+from voxcli.engine.config import EngineConfig
 from voxcli.engine.decode import AudioDecoder
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Request, Sampling
 from voxcli.errors import DeviceError
 from voxcli.model.prompt import Prompt, build_prompt

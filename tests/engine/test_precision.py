@@ -12,7 +12,8 @@ import pytest
 import torch
 
 from tests.engine.helpers import LAYOUTS, request, run
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
 

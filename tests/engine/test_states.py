@@ -15,7 +15,8 @@ import torch
 
 from tests.engine.helpers import LAYOUTS, TEXTS, alone, assert_same, latents, request
 from tests.engine.test_batching import poison_free
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import RequestError
 from voxcli.model.prompt import build_prompt

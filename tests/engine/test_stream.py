@@ -7,6 +7,7 @@ import torch
 from tests.engine.helpers import LAYOUTS, alone, request, run
 from tests.engine.test_failures import broken
 from voxcli.engine.engine import Engine
+from voxcli.engine.stream import ClipStream
 from voxcli.errors import SynthesisError
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -14,7 +15,7 @@ from voxcli.model.voxcpm2 import VoxCPM2
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_chunks_are_the_clip(tiny_model: VoxCPM2, layout: str) -> None:
     asked = request(tiny_model, "a", "a longer line of text", layout=layout, seed=4, min_len=12, max_len=30, attempts=1)
-    stream = Engine(tiny_model).stream(asked)
+    stream = ClipStream(Engine(tiny_model), asked)
     chunks = list(stream)
     whole = alone(tiny_model, [asked])["a"]
     assert stream.clip is not None and stream.clip.patches == whole.patches
@@ -25,13 +26,13 @@ def test_chunks_are_the_clip(tiny_model: VoxCPM2, layout: str) -> None:
 
 def test_the_first_chunk_comes_with_the_first_step(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
-    next(iter(engine.stream(request(tiny_model, "a", "hello", seed=1, min_len=20, max_len=30))))
+    next(iter(ClipStream(engine, request(tiny_model, "a", "hello", seed=1, min_len=20, max_len=30))))
     assert engine.counters.steps == 1
 
 
 def test_leaving_early_gives_everything_back(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
-    chunks = iter(engine.stream(request(tiny_model, "a", "hello", seed=1, min_len=20, max_len=30)))
+    chunks = iter(ClipStream(engine, request(tiny_model, "a", "hello", seed=1, min_len=20, max_len=30)))
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]
     run(engine, [])
@@ -39,13 +40,13 @@ def test_leaving_early_gives_everything_back(tiny_model: VoxCPM2) -> None:
 
 def test_a_failure_on_the_way_is_raised(tiny_model: VoxCPM2) -> None:
     with pytest.raises(SynthesisError, match="no finite patch"):
-        list(Engine(tiny_model).stream(broken(tiny_model, "bad", 1)))
+        list(ClipStream(Engine(tiny_model), broken(tiny_model, "bad", 1)))
 
 
 def test_other_requests_go_on(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
     other = request(tiny_model, "other", "hello world", seed=2, max_len=4)
     engine.add(other)
-    stream = engine.stream(request(tiny_model, "a", "hello", seed=1, min_len=10, max_len=12))
+    stream = ClipStream(engine, request(tiny_model, "a", "hello", seed=1, min_len=10, max_len=12))
     list(stream)
     assert [clip.request_id for clip in stream.others] == ["other"]

@@ -11,7 +11,8 @@ import torch
 from tests.checkpoints import write_checkpoint
 from tests.engine.helpers import LAYOUTS, TEXTS, assert_same, mixed, request, run
 from tests.engine.test_batching import poison_free
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.graphs import BUCKETS
 from voxcli.engine.request import Clip, Request
 from voxcli.model.voxcpm2 import VoxCPM2

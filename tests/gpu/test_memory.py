@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from tests.engine.helpers import request, run
-from voxcli.engine.engine import Engine, EngineConfig
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Request
 from voxcli.model.config import ModelConfig
 from voxcli.model.random import VOXCPM2, random_model

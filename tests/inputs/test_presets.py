@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.cli import options
-from voxcli.engine.engine import EngineConfig
+from voxcli.engine.config import EngineConfig
 from voxcli.engine.load import ENGINE_OPTIONS, ModelOptions
 from voxcli.errors import InputError
 from voxcli.inputs.presets import EngineFields, load_preset, own_folder, preset_files, preset_names, read_preset

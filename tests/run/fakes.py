@@ -9,7 +9,7 @@ from itertools import islice
 import numpy as np
 import torch
 
-from voxcli.engine.request import Clip, Request
+from voxcli.engine.request import Clip, NotYet, Request
 
 RATE = 16_000
 PATCH_S = 0.16
@@ -53,8 +53,8 @@ class FakeEngine:
         self.cancelled.append(request_id)
         return True
 
-    def generate(self, requests: Iterable[Request | None]) -> Iterator[Clip]:
-        source = (request for request in requests if request is not None)
+    def generate(self, requests: Iterable[Request | NotYet]) -> Iterator[Clip]:
+        source = (request for request in requests if isinstance(request, Request))
         while batch := list(islice(source, self.rows)):
             self.requests += batch
             if self.on_patch is not None:

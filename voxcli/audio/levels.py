@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "silence_at_end", "to_level", "trim_silence"]
+__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "silence_at_end", "to_level"]
 
 Samples = NDArray[np.float32]
 
@@ -62,16 +62,3 @@ def silence_at_end(samples: Samples, rate: int, *, threshold_db: float = -40.0) 
     size = np.abs(samples)
     loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
     return (len(samples) - (int(loud[-1]) + 1 if len(loud) else 0)) / rate
-
-
-def trim_silence(samples: Samples, rate: int, *, threshold_db: float = -40.0, keep_s: float = 0.1) -> Samples:
-    """Return `samples` without the silence before and after the speech, but for `keep_s` seconds of it.
-
-    Silence is what lies `threshold_db` below the clip's own peak, so a quiet recording is not taken for silence.
-    """
-    size = np.abs(samples)
-    loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
-    if not len(loud):
-        return samples
-    keep = round(keep_s * rate)
-    return samples[max(0, loud[0] - keep) : loud[-1] + 1 + keep]

@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from voxcli.audio.levels import active_rms, quietest_place, trim_silence
+from voxcli.audio.levels import active_rms, quietest_place
 from voxcli.audio.resample import resample
 from voxcli.audio.source import check_end, open_sound, refuse_cut_off
 from voxcli.errors import AudioError
@@ -53,10 +53,8 @@ def check_voice(path: Path) -> None:
         check_end(path, sound)
 
 
-def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0, trim: bool = False) -> Voice:
+def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0) -> Voice:
     """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
-
-    trim: take off silence before and after the speech.
 
     A mono file at `rate` with a normal level comes back bit for bit. Memory is bounded by `max_s`, whatever the file's
     length. Raises AudioError, naming the file and the reason, for what `check_voice` refuses, for silence, for
@@ -76,9 +74,6 @@ def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0
         notes.append(
             f"cut at a pause: {len(samples) / native:.1f} s of {length_s:.1f} s used, the limit is {max_s:g} s"
         )
-    if trim and len(trimmed := trim_silence(samples, native)) < len(samples):
-        notes.append(f"{(len(samples) - len(trimmed)) / native:.2f} s of silence trimmed")
-        samples = trimmed
     if len(samples) < min_s * native:
         raise AudioError(f"{shown(path)}: only {len(samples) / native:.2f} s long; a voice needs {min_s:g} s at least")
     gain, why = _gain(path, samples, native)

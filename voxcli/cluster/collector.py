@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from voxcli.cluster.queues import Landed
+from voxcli.cluster.messages import Landed
 from voxcli.errors import SynthesisError, VoxError
 from voxcli.files.write import make_folder, write_atomic
 from voxcli.jobs.plan import Utterance

@@ -19,15 +19,16 @@ from typing import Any
 
 from voxcli.cluster.collector import Landing
 from voxcli.cluster.dispatch import Dispatch, Line
+from voxcli.cluster.messages import Hello, Order, Report
 from voxcli.cluster.options import HANG_S
 from voxcli.cluster.pool import Fleet, Lost, Member
 from voxcli.cluster.voices import SharedVoices, Unencoded
-from voxcli.cluster.worker import Encoded, Hello, Order, Report
 from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.run.profile import MODEL, Stages
 from voxcli.run.results import ResultLog
+from voxcli.voices.source import EncodedVoice
 
 FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
 LATE_S = 30.0  # after that no share of the lines is kept for a worker that has not loaded
@@ -249,7 +250,7 @@ class Conductor:
         else:
             self.dispatch.given_back(member.name, future.result())
 
-    def _encoded(self, member: Member, todo: Unencoded, future: Future[Encoded]) -> None:
+    def _encoded(self, member: Member, todo: Unencoded, future: Future[EncodedVoice]) -> None:
         member.encoding -= 1
         error = future.exception()
         if isinstance(error, Lost | DeviceError):

@@ -6,7 +6,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from voxcli.cluster.worker import Encoded, Hello
+from voxcli.cluster.messages import Hello
+from voxcli.voices.source import EncodedVoice
 
 
 class Lost(Exception):
@@ -29,7 +30,7 @@ class Fleet(Protocol):
     size: int
 
     def start(self) -> Handle: ...
-    def share(self, value: Encoded) -> object:
+    def share(self, value: EncodedVoice) -> object:
         """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from voxcli.cluster.messages import Landed
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
 
@@ -56,14 +56,6 @@ class Inbox:
             self._closed = True
             self._waiting.clear()
             self._changed.notify_all()
-
-
-@dataclass(frozen=True)
-class Landed:
-    """A result and, where the one who asks can't see the file, its bytes."""
-
-    result: Result
-    content: bytes | None = None
 
 
 class Outbox:

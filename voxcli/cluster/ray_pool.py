@@ -25,10 +25,11 @@ from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from voxcli.cluster.driver import Conductor
+from voxcli.cluster.messages import Hello, Orders
 from voxcli.cluster.options import Crew
 from voxcli.cluster.placement import Berths, berths
 from voxcli.cluster.pool import Lost
-from voxcli.cluster.worker import Encoded, Hello, Orders, Worker
+from voxcli.cluster.worker import Worker
 from voxcli.engine.load import ModelOptions
 from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
 from voxcli.files.write import TEMPORARY, write_atomic
@@ -38,6 +39,7 @@ from voxcli.model.hub import Choice, fetch
 from voxcli.run.profile import Stages
 from voxcli.run.progress import Display
 from voxcli.run.results import ResultLog
+from voxcli.voices.source import EncodedVoice
 
 NAMESPACE = "voxcpm2"
 CALLS = 8  # of one worker at once: a long poll, lines, a voice or two, a stop
@@ -131,7 +133,7 @@ class RayFleet:
     def start(self) -> RayHandle:
         return RayHandle(self._actor.remote(self._orders))
 
-    def share(self, value: Encoded) -> object:
+    def share(self, value: EncodedVoice) -> object:
         return ray.put(value)  # owned by this process, so that it outlives the worker that made it
 
 

@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from voxcli.audio.read import Voice, read_voice
-from voxcli.cluster.worker import Encoded
 from voxcli.errors import VoxError
 from voxcli.jobs.plan import Utterance
-from voxcli.voices.source import Source, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, Source, read_named, sources_of
 
 OPEN = 256  # voices of lines that have not ended: more begin only when there is nothing else to speak
 READERS = 2
@@ -48,7 +47,7 @@ class SharedVoices:
         *,
         rate: int,
         identity: Callable[[], str],
-        share: Callable[[Encoded], object],
+        share: Callable[[EncodedVoice], object],
         when: Callable[[Future[Any], Callable[[Future[Any]], None]], None],
         ready: Callable[[list[Utterance]], None],
         fail: Callable[[Utterance, Exception], None],
@@ -103,7 +102,7 @@ class SharedVoices:
         else:
             self._unencoded.append(unencoded._replace(tries=tries))
 
-    def encoded(self, source: Source, future: Future[Encoded]) -> None:
+    def encoded(self, source: Source, future: Future[EncodedVoice]) -> None:
         self._settle(source, future.exception() or future.result())
 
     def of(self, utterance: Utterance) -> Iterator[tuple[Source, object]]:
@@ -118,26 +117,25 @@ class SharedVoices:
                 self._open.discard(source)
                 self._shared.pop(source, None)
 
-    def _read(self, source: Source) -> Voice | Encoded:
+    def _read(self, source: Source) -> Voice | EncodedVoice:
         """Runs in a thread."""
         if source.use != "named":
             return read_voice(source.path, self.rate)
-        latents, notes = read_named(source.path, self._encoder)
-        return Encoded(latents.get("reference"), latents.get("prompt"), notes)
+        return read_named(source.path, self._encoder)
 
     @cached_property
     def _encoder(self) -> str:
         return self._identity()
 
-    def _was_read(self, source: Source, future: Future[Voice | Encoded]) -> None:
+    def _was_read(self, source: Source, future: Future[Voice | EncodedVoice]) -> None:
         found = future.exception() or future.result()
         if isinstance(found, Voice):
             self._unencoded.append(Unencoded(source, found))
         else:
             self._settle(source, found)
 
-    def _settle(self, source: Source, found: Encoded | BaseException) -> None:
-        if isinstance(found, Encoded):
+    def _settle(self, source: Source, found: EncodedVoice | BaseException) -> None:
+        if isinstance(found, EncodedVoice):
             self._shared[source] = self._share(found)
             if source.use != "named" and source.path not in self._told and found.notes:
                 self._told.add(source.path)
@@ -149,9 +147,9 @@ class SharedVoices:
         for utterance in self._waiting.pop(source):
             sources = list(sources_of(utterance.job))
             failed = [self._failed[each] for each in sources if each in self._failed]
-            if isinstance(found, Encoded) and all(each in self._shared for each in sources):
+            if isinstance(found, EncodedVoice) and all(each in self._shared for each in sources):
                 complete.append(utterance)
-            elif not isinstance(found, Encoded) and len(failed) == 1:  # of two that fail, the first one tells
+            elif not isinstance(found, EncodedVoice) and len(failed) == 1:  # of two that fail, the first one tells
                 self._fail(utterance, failed[0])
         if complete:
             self._ready(complete)

@@ -15,98 +15,25 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import numpy as np
+from typing import Literal
 
 from voxcli import faults
 from voxcli.audio.read import Voice
-from voxcli.cluster.queues import Inbox, Landed, Outbox
-from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.cluster.messages import Hello, Landed, Order, Orders, Report
+from voxcli.cluster.queues import Inbox, Outbox
+from voxcli.engine.load import load_engine
 from voxcli.errors import ModelError, in_one_line
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
 from voxcli.model.hub import choose_here
-from voxcli.voices.store import Latents
-
-if TYPE_CHECKING:
-    from voxcli.voices.prefetch import Heard
+from voxcli.voices.source import EncodedVoice
 
 HELD = 64 << 20  # bytes of files that wait in a worker for being asked for
 REPORT = 4 << 20  # bytes of files in one answer
 LINGER_S = 0.05  # files land in groups: one answer for a group
-
-
-@dataclass(frozen=True)
-class Orders:
-    """What a worker is to be.
-
-    model:    how any machine knows it (`voxcli.model.hub.Choice.anywhere`), and the identity it must have there.
-    options:  of the engine; the device is one that the worker alone has.
-    folder:   of the output, as a whole path; `probe` is a file in it that says `nonce`: who reads that shares it.
-    threads:  of torch on a CPU.
-    watched:  somebody looks at how far the lines are.
-    """
-
-    model: str
-    identity: str
-    options: ModelOptions
-    folder: str
-    probe: str
-    nonce: str
-    threads: int
-    watched: bool = False
-
-
-@dataclass(frozen=True)
-class Hello:
-    """What a worker is. rows: of its engine.  shares: it writes into the output folder itself.  name: of the model."""
-
-    host: str
-    process: int
-    rows: int
-    patch_s: float
-    name: str
-    shares: bool
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A voice as it goes from process to process: `Heard` without torch. float32[patches, patch_size, feat_dim]."""
-
-    reference: Latents | None = None
-    prompt: Latents | None = None
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Order:
-    """A line to speak. voices: which of those that come with it are its own, by place."""
-
-    utterance: Utterance
-    voices: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Report:
-    """What has come of a worker's lines since it was last asked.
-
-    rows:    that its engine has now.
-    steps:   that it has made.
-    patches: so far, of the requests that run; only where that is watched.
-    remarks: for people.
-    ended:   why it speaks no more; None while it does.
-    """
-
-    landed: tuple[Landed, ...] = ()
-    rows: int = 0
-    steps: int = 0
-    patches: dict[str, int] | None = None
-    remarks: tuple[str, ...] = ()
-    ended: str | None = None
 
 
 class _Stop(BaseException):
@@ -117,7 +44,7 @@ class Worker:
     def __init__(self, orders: Orders):
         self._orders = orders
         self._inbox = Inbox()
-        self._known: dict[str, Heard] = {}  # voices of lines that have not begun
+        self._known: dict[str, EncodedVoice] = {}  # voices of lines that have not begun
         self._remarks: deque[str] = deque()
         self._patches: dict[str, int] | None = None
         self._steps = 0
@@ -148,12 +75,14 @@ class Worker:
         engine.on_patch = self._after_a_step
         self._thread = threading.Thread(target=self._speak, name="session", daemon=True)
         self._thread.start()
-        return Hello(host, os.getpid(), engine.scheduler.most, engine.model.patch_s, self._loaded.name, shares)
+        return Hello(host, os.getpid(), engine.scheduler.most, engine.model.patch_s, self._loaded.name)
 
-    def put(self, orders: Sequence[Order], *voices: Encoded) -> None:
+    def put(self, orders: Sequence[Order], *voices: EncodedVoice) -> None:
         """Lines to speak, in this order; their `out` is a path from the output folder."""
         for order in orders:
-            self._known[order.utterance.job.id] = _heard([voices[place] for place in order.voices])
+            self._known[order.utterance.job.id] = EncodedVoice.of_parts(
+                [voices[place].copied() for place in order.voices]
+            )
         self._inbox.put([self._placed(order.utterance) for order in orders])
 
     def take(self, wait_s: float) -> Report:
@@ -168,11 +97,11 @@ class Worker:
             del self._known[identity]
         return identities
 
-    def encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> Encoded:
+    def encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> EncodedVoice:
         """A recording's latents. On CUDA by the thread that speaks: no other may use the device beside it."""
         if self._loaded.engine.model.device.type != "cuda":
             return self._encode(voice, use)
-        answer: Future[Encoded] = Future()
+        answer: Future[EncodedVoice] = Future()
 
         def errand() -> None:
             try:
@@ -226,11 +155,11 @@ class Worker:
         self._steps += 1
 
     # -- small things -------------------------------------------------------------------------------------------
-    def _encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> Encoded:
+    def _encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> EncodedVoice:
         faults.point("voice")
         padding: Literal["right", "left"] = "right" if use == "reference" else "left"
         latents = self._loaded.engine.encode_voice(voice.samples, key=voice.sha256, padding=padding).numpy()
-        return Encoded(**{use: latents}, notes=voice.notes)
+        return EncodedVoice(**{use: latents}, notes=voice.notes)
 
     def _placed(self, utterance: Utterance) -> Utterance:
         job = utterance.job
@@ -265,7 +194,7 @@ class Worker:
 class _Known:
     """Voices that came with their lines."""
 
-    def __init__(self, voices: dict[str, Heard]):
+    def __init__(self, voices: dict[str, EncodedVoice]):
         self._voices = voices
 
     def __enter__(self) -> _Known:
@@ -274,17 +203,5 @@ class _Known:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def of(self, job: Job) -> Heard:
+    def of(self, job: Job) -> EncodedVoice:
         return self._voices.pop(job.id)
-
-
-def _heard(parts: Sequence[Encoded]) -> Heard:
-    """Copies: what many lines and workers share is never handed to one of them."""
-    import torch
-
-    from voxcli.voices.prefetch import Heard
-
-    def copied(latents: Latents | None) -> torch.Tensor | None:
-        return None if latents is None else torch.from_numpy(np.array(latents))
-
-    return Heard.of_parts([Heard(copied(part.reference), copied(part.prompt), part.notes) for part in parts])

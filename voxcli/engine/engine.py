@@ -13,7 +13,6 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 
@@ -21,77 +20,33 @@ import numpy as np
 import torch
 
 from voxcli.engine.audio import AudioStage, Finished
+from voxcli.engine.config import DEFAULT, Counters, EngineConfig, default_batch, default_pages
+from voxcli.engine.flags import StepFlags
 from voxcli.engine.noise import BLOCK
-from voxcli.engine.pages import PAGE_SIZE, Cache, PagePool, pages_for
-from voxcli.engine.request import Clip, Request, StopReason
+from voxcli.engine.pages import PAGE_SIZE, PagePool
+from voxcli.engine.request import NOT_YET, Clip, NotYet, Request, StopReason
 from voxcli.engine.runner import Runner
 from voxcli.engine.scheduler import Scheduler
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP
-from voxcli.engine.stream import ClipStream
 from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError, in_one_line
 from voxcli.model.voxcpm2 import VoxCPM2
 
 
-@dataclass(frozen=True)
-class EngineConfig:
-    """
-    max_batch:      most requests at once; None: by what the device has memory for.
-    pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
-                    most `cache_gib`.
-    cache_gib:      bound of the cache when `pages` is None; None: 2 on a CPU, half of the free memory of a GPU.
-    prefill_tokens: most prompt positions in one step, longer prompts go in chunks; None: 2,048, on CUDA 16,384, so
-                    that all rows of a batch begin together.
-    pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
-    graphs:         capture steps as CUDA graphs; None: on CUDA.
-    decode_clips:   most clips in one audio decode.
-    voices:         most encoded voices kept.
-    """
-
-    max_batch: int | None = None
-    pages: int | None = None
-    cache_gib: float | None = None
-    prefill_tokens: int | None = None
-    pad_to_bucket: bool | None = None
-    graphs: bool | None = None
-    decode_clips: int = 16
-    voices: int = 64
-
-
-@dataclass(frozen=True, eq=False)
-class _Flags:
-    """Flags of one queued step (or prefill): for each sequence its attempt and the patch they speak of."""
-
-    values: Download
-    about: list[tuple[Sequence, int, int]]
-
-
-@dataclass(eq=False)
-class Counters:
-    """Since the engine was made; for benchmarks and tests."""
-
-    steps: int = 0
-    step_rows: int = 0
-    prefill_tokens: int = 0
-    preemptions: int = 0
-    retries: int = 0
-    shrinks: int = 0
-
-
 class Engine:
     def __init__(
         self,
         model: VoxCPM2,
-        config: EngineConfig = EngineConfig(),
+        config: EngineConfig = DEFAULT,
         say: Callable[[str], None] = lambda remark: None,
     ):
         """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
         self.model, self.config, self._say = model, config, say
         on_cuda = model.device.type == "cuda"
-        rows = config.max_batch or _usual_batch(model.device)
-        pages = config.pages or self._usual_pages(rows)
+        rows = config.max_batch or default_batch(model.device)
+        pages = config.pages or default_pages(model, config, rows)
         self.runner = Runner(
             model,
             rows,
@@ -107,19 +62,11 @@ class Engine:
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
         self.audio = AudioStage(model, config.decode_clips)
-        self._pending: deque[_Flags] = deque()
+        self._pending: deque[StepFlags] = deque()
         self._queued = 0  # how many of them the last step has added
         self._done: list[Clip] = []
         self._ids: set[str] = set()
         self._order = 0
-
-    def _usual_pages(self, rows: int) -> int:
-        context, device = self.model.config.context, self.model.device
-        bound = self.config.cache_gib
-        if bound is None:
-            bound = torch.cuda.mem_get_info(device)[0] / 2**31 if device.type == "cuda" else 2.0
-        affordable = int(bound * 2**30 / Cache.page_bytes(self.model.config, self.model.dtype))
-        return max(min(rows * pages_for(min(context, 1024)), affordable), pages_for(context))
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
@@ -168,11 +115,11 @@ class Engine:
     def has_work(self) -> bool:
         return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
 
-    def generate(self, requests: Iterable[Request | None], ahead: int | None = None) -> Iterator[Clip]:
+    def generate(self, requests: Iterable[Request | NotYet], ahead: int | None = None) -> Iterator[Clip]:
         """Run requests, pulled as there is room, and yield their clips as they finish.
 
-        A None among the requests says that there is no other now: it is asked again after the next step, and where
-        there is nothing to step the iterator ends.
+        NOT_YET among the requests means that no other one is there now: the source is asked again after the next step,
+        and where there is nothing to step the iterator ends.
         ahead: most requests pulled beyond the rows; None: as many as suit requests that are all there from the start.
 
         A request that is refused comes back as a clip with an error. Leaving the iterator early cancels the rest.
@@ -184,7 +131,7 @@ class Engine:
             while True:
                 while not exhausted and self._pulls(ahead):
                     request = next(source, end)
-                    if request is end or request is None:
+                    if request is end or request is NOT_YET:
                         exhausted = request is end
                         break
                     assert isinstance(request, Request), f"a feed gives requests, not {type(request).__name__}"
@@ -216,10 +163,6 @@ class Engine:
             return self.scheduler.waiting < 2 * self.scheduler.most
         return len(self.scheduler) < self.scheduler.most + ahead
 
-    def stream(self, request: Request) -> ClipStream:
-        """The audio of one request while it is generated; see ClipStream."""
-        return ClipStream(self, request)
-
     def patches_so_far(self, request_id: str, first: int) -> torch.Tensor:
         """Patches first .. of a running request, float32[n, patch_size, feat_dim]; none while it waits."""
         sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
@@ -248,10 +191,8 @@ class Engine:
         for sequence, latents in zip(finished, self._latents(finished), strict=True):
             self._finish(sequence, latents)
         for sequence in self.scheduler.admit():
-            now = time.perf_counter()
             if sequence.admitted_at is None:
-                sequence.admitted_at = now
-                sequence.timings.queued_s = now - sequence.added_at
+                sequence.admitted_at = time.perf_counter()
         self._prefill()
         ready = self._make_room([s for s in self.scheduler.running if s.ready])
         for steps, group in groupby(
@@ -278,7 +219,6 @@ class Engine:
         hidden = self.runner.prefill(chunks)
         for sequence, chunk in zip(sequences, chunks, strict=True):
             sequence.prefilled += len(chunk.token_ids)
-            self.counters.prefill_tokens += len(chunk.token_ids)
         if hidden is None:
             return
         begun = [s for s, chunk in zip(sequences, chunks, strict=True) if chunk.last]
@@ -292,7 +232,7 @@ class Engine:
         # Resumed in the middle of a block of noise: the row's ring has to hold it again.
         self._set_noise([s for s in begun if s.patches % BLOCK])
         flags = Download(hidden.stop.to(torch.uint8) * STOP)
-        self._pending.append(_Flags(flags, [(s, s.attempt, s.patches) for s in begun]))
+        self._pending.append(StepFlags(flags, [(s, s.attempt, s.patches) for s in begun]))
 
     def _set_noise(self, sequences: list[Sequence]) -> None:
         if sequences:
@@ -324,9 +264,8 @@ class Engine:
             sequence.patches += 1
             if sequence.patches == 1 and self.model.device.type == "cpu":
                 sequence.first_patch_is_there()
-        self._pending.append(_Flags(Download(flags), [(s, s.attempt, s.patches) for s in sequences]))
+        self._pending.append(StepFlags(Download(flags), [(s, s.attempt, s.patches) for s in sequences]))
         self.counters.steps += 1
-        self.counters.step_rows += len(sequences)
 
     def _read_flags(self, keep: int) -> None:
         while len(self._pending) > keep:
@@ -360,7 +299,6 @@ class Engine:
         if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts:
             sequence.retry()
             self.scheduler.add(sequence, first=True)
-            self.counters.retries += 1
             return
         if sequence.admitted_at is not None:
             sequence.timings.generate_s = time.perf_counter() - sequence.admitted_at
@@ -450,11 +388,3 @@ class Engine:
     def check_integrity(self) -> None:
         """Raises AssertionError with the numbers that disagree."""
         self.scheduler.check_integrity()
-
-
-def _usual_batch(device: torch.device) -> int:
-    """Requests at once that a device runs well: more no longer raise a CPU's throughput, nor fit a small GPU."""
-    if device.type != "cuda":
-        return 32
-    free = torch.cuda.mem_get_info(device)[0] / 2**30
-    return 256 if free > 40 else 64 if free > 16 else 16

@@ -50,7 +50,8 @@ def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choic
     """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError."""
     import torch
 
-    from voxcli.engine.engine import Engine, EngineConfig
+    from voxcli.engine.config import EngineConfig
+    from voxcli.engine.engine import Engine
     from voxcli.model.weights import load_model
 
     choice = choice or choose_model(options.model, say)
@@ -67,7 +68,8 @@ def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choic
 
 def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) -> Loaded:
     """An engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
-    from voxcli.engine.engine import Engine, EngineConfig
+    from voxcli.engine.config import EngineConfig
+    from voxcli.engine.engine import Engine
     from voxcli.errors import InputError
     from voxcli.model.config import ModelConfig
     from voxcli.model.random import SIZES, random_model

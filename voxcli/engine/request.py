@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,15 @@ from voxcli.model.prompt import Prompt
 
 # "silence" is said of a clip by whoever finds that it ran on without a sound: the engine does not listen.
 StopReason = Literal["stop", "silence", "length", "cancelled", "error"]
+
+
+class NotYet(Enum):
+    """Stands for a request that a source can't give now, and may give after the next step."""
+
+    NOT_YET = "not yet"
+
+
+NOT_YET = NotYet.NOT_YET
 
 
 @dataclass(frozen=True)
@@ -80,9 +90,8 @@ class Request:
 
 @dataclass
 class Timings:
-    """Seconds: waiting for a row, from admission to the first patch, from admission to the last, audio decode."""
+    """Seconds: from admission to the first patch, from admission to the last, audio decode."""
 
-    queued_s: float = 0.0
     first_patch_s: float = 0.0
     generate_s: float = 0.0
     decode_s: float = 0.0

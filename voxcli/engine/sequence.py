@@ -19,7 +19,6 @@ class Sequence:
         self.limit = limit
         self.seed = seed
         self.attempt = 1
-        self.added_at = time.perf_counter()
         self.admitted_at: float | None = None
         self.timings = Timings()
         self.patch_shape = tuple(request.prompt.patches.shape[1:])

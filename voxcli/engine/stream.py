@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from voxcli.engine.decode import CONTEXT_PATCHES
+from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.errors import SynthesisError
 from voxcli.model.vae import State
-
-if TYPE_CHECKING:
-    from voxcli.engine.engine import Engine
 
 
 class ClipStream:

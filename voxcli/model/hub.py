@@ -34,11 +34,10 @@ DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches t
 
 @dataclass(frozen=True)
 class Choice:
-    """A checkpoint folder, its name for people, and why it was chosen."""
+    """A checkpoint folder and its name for people."""
 
     folder: Path
     name: str
-    reason: str
 
     @property
     def anywhere(self) -> str:
@@ -56,7 +55,7 @@ def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
         return _named(os.environ[VARIABLE], VARIABLE, say)
     cached = cached_folder(FULL_MODEL)
     if cached is not None and not defect(cached):
-        return Choice(cached, FULL_MODEL, "in the local cache")
+        return Choice(cached, FULL_MODEL)
     folder = demo_folder()
     if folder is None:
         raise ModelNotFound(
@@ -64,7 +63,7 @@ def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
             f"`voxcpm2 download` fetches {FULL_MODEL}, or name a checkpoint folder with --model"
         )
     say(DEMO_NOTICE)
-    return Choice(folder, DEMO, "no other model is here")
+    return Choice(folder, DEMO)
 
 
 def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
@@ -93,7 +92,7 @@ def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
         raise ModelNotFound(f"there is no adapter {lora} here; every machine needs it at the same place")
     if model_identity(filter(None, (folder, lora))) != identity:
         raise CheckpointError(f"{name} is not the same model here as where the run was started")
-    return Choice(folder, name, "the run's")
+    return Choice(folder, name)
 
 
 def demo_folder() -> Path | None:
@@ -180,7 +179,7 @@ def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
         what = "is a file; a model is a folder" if path.exists() else "is not there"
         raise ModelNotFound(f"{origin}: {name} {what} (or name a model id like {FULL_MODEL})")
     require(folder)
-    return Choice(folder, name, f"named by {origin}")
+    return Choice(folder, name)
 
 
 WHOLE = 1 << 30  # bytes of a model's file that is read from end to end; of a larger one a block in each stride is

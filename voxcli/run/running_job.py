@@ -7,6 +7,8 @@ import secrets
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+import torch
+
 from voxcli.audio.tail import without_silent_run
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import VoxError
@@ -14,7 +16,8 @@ from voxcli.jobs.job import Job, request_id
 from voxcli.jobs.plan import Utterance, expected_seconds
 from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
-from voxcli.voices.prefetch import Heard
+from voxcli.voices.source import EncodedVoice
+from voxcli.voices.store import Latents
 
 ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
 
@@ -24,7 +27,7 @@ class Desk(Protocol):
 
     def __enter__(self) -> Desk: ...
     def __exit__(self, *exception: object) -> None: ...
-    def of(self, job: Job) -> Heard:
+    def of(self, job: Job) -> EncodedVoice:
         """To be asked for once by each. Raises AudioError, InputError."""
 
 
@@ -40,7 +43,7 @@ class Take:
     utterance: Utterance
     seed: int
     clips: dict[int, Clip] = field(default_factory=dict)
-    voice: Heard | None = None
+    voice: EncodedVoice | None = None
     began: float = math.inf
     ended: float = 0.0
     silence_s: float = 0.0
@@ -81,9 +84,9 @@ class Take:
             model.tokenizer,
             self.utterance.pieces[index].text,
             patch_shape=model.patch_shape,
-            reference=self.clips[0].latents if index and not self.job.voices else voice.reference,
+            reference=self.clips[0].latents if index and not self.job.voices else _tensor(voice.reference),
             prompt_text=self.utterance.prompt_text,
-            prompt_audio=voice.prompt if self.utterance.prompt_text else None,
+            prompt_audio=_tensor(voice.prompt) if self.utterance.prompt_text else None,
         )
         return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
 
@@ -104,3 +107,7 @@ class Take:
         return Sampling(
             seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest, ratio=ratio
         )
+
+
+def _tensor(latents: Latents | None) -> torch.Tensor | None:
+    return None if latents is None else torch.from_numpy(latents)

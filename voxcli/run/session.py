@@ -23,7 +23,7 @@ from voxcli.audio.levels import silence_at_end, to_level
 from voxcli.audio.resample import resample
 from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
-from voxcli.engine.request import Clip, Request
+from voxcli.engine.request import NOT_YET, Clip, NotYet, Request
 from voxcli.errors import DeviceError, SynthesisError, VoxError
 from voxcli.files.read import content_digest
 from voxcli.files.write import make_folder
@@ -120,11 +120,11 @@ class Session:
             return self.engine.generate(self._requests())
         return self.engine.generate(self._requests(), ahead=self.engine.scheduler.most // AHEAD + 1)
 
-    def _requests(self) -> Iterator[Request | None]:
+    def _requests(self) -> Iterator[Request | NotYet]:
         while self._ready or self._feed is not None:
             if not self._ready and self._feed is not None:
                 if (utterance := self._feed.next()) is None:
-                    yield None
+                    yield NOT_YET
                 else:
                     self._open(Take.of(utterance))
                 continue

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from voxcli.audio.join import FADE_S, faded
 from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
+from voxcli.engine.stream import ClipStream
 from voxcli.errors import OutputError
 from voxcli.jobs.plan import Utterance
 from voxcli.run.running_job import Take
@@ -79,7 +80,7 @@ class Stream:
                 yield np.zeros(round(piece.pause_s * model.sample_rate), np.float32)
 
     def _piece(self, index: int) -> Iterator[Samples]:
-        stream = self.engine.stream(self.take.request(index, self.engine.model, self._voices))
+        stream = ClipStream(self.engine, self.take.request(index, self.engine.model, self._voices))
         yield from stream
         assert stream.clip is not None, "a stream that has ended has its clip"
         self.take.clips[index] = stream.clip

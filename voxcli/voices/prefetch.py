@@ -8,38 +8,17 @@ job that needs it, and to no other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-import torch
 
 from voxcli import faults
 from voxcli.audio.read import Voice, read_voice
 from voxcli.engine.engine import Engine
-from voxcli.voices.source import Source, Voiced, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, Source, Voiced, read_named, sources_of
 
 AHEAD = 4  # voices that may be ready before they are needed
-
-
-@dataclass(frozen=True, eq=False)
-class Heard:
-    """A voice as the model takes it: [patches, patch_size, feat_dim], and what was done to the recording."""
-
-    reference: torch.Tensor | None = None
-    prompt: torch.Tensor | None = None
-    notes: tuple[str, ...] = ()
-
-    @classmethod
-    def of_parts(cls, parts: Sequence[Heard]) -> Heard:
-        """The voice of a job, from what each of its sources gives."""
-        return cls(
-            reference=next((part.reference for part in parts if part.reference is not None), None),
-            prompt=next((part.prompt for part in parts if part.prompt is not None), None),
-            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
-        )
 
 
 class Voices:
@@ -62,8 +41,8 @@ class Voices:
         self._say = say
         self._uses = Counter(source for job in jobs for source in sources_of(job))
         self._order = iter(list(self._uses))
-        self._coming: dict[Source, Future[Heard | Voice]] = {}
-        self._heard: dict[Source, Heard] = {}
+        self._coming: dict[Source, Future[EncodedVoice | Voice]] = {}
+        self._heard: dict[Source, EncodedVoice] = {}
         self._ahead: set[Source] = set()  # on their way or ready, and not asked for yet
         self._told: set[Path] = set()
         self._may_encode_ahead = engine.model.device.type != "cuda"
@@ -75,11 +54,11 @@ class Voices:
     def __exit__(self, *exception: object) -> None:
         self._thread.shutdown(cancel_futures=True)
 
-    def of(self, job: Voiced) -> Heard:
+    def of(self, job: Voiced) -> EncodedVoice:
         """The voice of a job; to be asked for once by each. Raises AudioError, InputError."""
-        return Heard.of_parts([self._take(source) for source in sources_of(job)])
+        return EncodedVoice.of_parts([self._take(source) for source in sources_of(job)])
 
-    def _take(self, source: Source) -> Heard:
+    def _take(self, source: Source) -> EncodedVoice:
         while source not in self._coming and source not in self._heard:
             self._begin(next(self._order))
         self._ahead.discard(source)
@@ -95,9 +74,9 @@ class Voices:
         self._coming[source] = self._thread.submit(self._prepare, source)
         self._ahead.add(source)
 
-    def _arrived(self, source: Source) -> Heard:
+    def _arrived(self, source: Source) -> EncodedVoice:
         found = self._coming[source].result()  # an error stays there for all who need this voice
-        heard = found if isinstance(found, Heard) else self._encode(source, found)
+        heard = found if isinstance(found, EncodedVoice) else self._encode(source, found)
         self._heard[source] = heard
         del self._coming[source]
         if source.use != "named" and source.path not in self._told and heard.notes:
@@ -105,25 +84,20 @@ class Voices:
             self._say(f"{source.path}: {', '.join(heard.notes)}")
         return heard
 
-    def _prepare(self, source: Source) -> Heard | Voice:
+    def _prepare(self, source: Source) -> EncodedVoice | Voice:
         """Runs in the thread."""
         faults.point("voice")
         if source.use == "named":
-            return self._recall(source.path)
+            return read_named(source.path, self._encoder)
         voice = read_voice(source.path, self.engine.model.encoder_rate)
         return self._encode(source, voice) if self._may_encode_ahead else voice
 
-    def _encode(self, source: Source, voice: Voice) -> Heard:
+    def _encode(self, source: Source, voice: Voice) -> EncodedVoice:
         if source.use == "reference":
-            latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="right")
-            return Heard(reference=latents, notes=voice.notes)
-        latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="left")
-        return Heard(prompt=latents, notes=voice.notes)
-
-    def _recall(self, path: Path) -> Heard:
-        stored, notes = read_named(path, self._encoder)
-        latents = {name: torch.from_numpy(values) for name, values in stored.items()}
-        return Heard(latents.get("reference"), latents.get("prompt"), notes)
+            latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()
+            return EncodedVoice(reference=latents, notes=voice.notes)
+        latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="left").numpy()
+        return EncodedVoice(prompt=latents, notes=voice.notes)
 
     @cached_property
     def _encoder(self) -> str:

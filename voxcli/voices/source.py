@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
@@ -17,6 +17,36 @@ class Source:
 
     path: Path
     use: Literal["reference", "prompt", "named"]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedVoice:
+    """A voice as the model takes it: float32[patches, patch_size, feat_dim], on the CPU.
+
+    reference: of a recording to speak like.  prompt: of a recording that is continued.
+    notes:     what was done to the recordings, one phrase each.
+    """
+
+    reference: Latents | None = None
+    prompt: Latents | None = None
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[EncodedVoice]) -> EncodedVoice:
+        """The voice of a job, from what each of its sources gives."""
+        return cls(
+            reference=next((part.reference for part in parts if part.reference is not None), None),
+            prompt=next((part.prompt for part in parts if part.prompt is not None), None),
+            notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        )
+
+    def copied(self) -> EncodedVoice:
+        """One that shares no memory with this: what lies in a shared store can't be written to."""
+
+        def copy(latents: Latents | None) -> Latents | None:
+            return None if latents is None else latents.copy()
+
+        return EncodedVoice(copy(self.reference), copy(self.prompt), self.notes)
 
 
 class Voiced(Protocol):
@@ -41,8 +71,8 @@ def sources_of(job: Voiced) -> Iterator[Source]:
         yield Source(job.prompt_audio, "prompt")
 
 
-def read_named(path: Path, encoder: str) -> tuple[dict[str, Latents], tuple[str, ...]]:
-    """`reference` and perhaps `prompt`, [patches, patch_size, feat_dim] each, of a named voice, and its notes.
+def read_named(path: Path, encoder: str) -> EncodedVoice:
+    """A named voice, from its file.
 
     encoder: identity of the model's voice encoder, which it must have been made with. Raises AudioError, InputError.
     """
@@ -52,4 +82,5 @@ def read_named(path: Path, encoder: str) -> tuple[dict[str, Latents], tuple[str,
             f"the voice {path.stem!r} was made with another model; make it anew from {info.recording} "
             f"with `voxcpm2 voices add {path.stem} --force --ref FILE`, or name its model with --model"
         )
-    return read_latents(path), info.notes
+    latents = read_latents(path)
+    return EncodedVoice(latents.get("reference"), latents.get("prompt"), info.notes)

@@ -1,0 +1,65 @@
+"""What an engine may use, by default and at most, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from voxcli.engine.pages import Cache, pages_for
+from voxcli.model.voxcpm2 import VoxCPM2
+
+
+@dataclass(frozen=True)
+class EngineConfig:
+    """
+    max_batch:      most requests at once; None: by what the device has memory for.
+    pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
+                    most `cache_gib`.
+    cache_gib:      bound of the cache when `pages` is None; None: 2 on a CPU, half of the free memory of a GPU.
+    prefill_tokens: most prompt positions in one step, longer prompts go in chunks; None: 2,048, on CUDA 16,384, so
+                    that all rows of a batch begin together.
+    pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
+    graphs:         capture steps as CUDA graphs; None: on CUDA.
+    decode_clips:   most clips in one audio decode.
+    voices:         most encoded voices kept.
+    """
+
+    max_batch: int | None = None
+    pages: int | None = None
+    cache_gib: float | None = None
+    prefill_tokens: int | None = None
+    pad_to_bucket: bool | None = None
+    graphs: bool | None = None
+    decode_clips: int = 16
+    voices: int = 64
+
+
+DEFAULT = EngineConfig()
+
+
+@dataclass(eq=False)
+class Counters:
+    """Since the engine was made; for benchmarks and tests."""
+
+    steps: int = 0
+    preemptions: int = 0
+    shrinks: int = 0
+
+
+def default_pages(model: VoxCPM2, config: EngineConfig, rows: int) -> int:
+    """Pages of a cache for `rows` requests, as far as `cache_gib` affords them."""
+    context, device = model.config.context, model.device
+    bound = config.cache_gib
+    if bound is None:
+        bound = torch.cuda.mem_get_info(device)[0] / 2**31 if device.type == "cuda" else 2.0
+    affordable = int(bound * 2**30 / Cache.page_bytes(model.config, model.dtype))
+    return max(min(rows * pages_for(min(context, 1024)), affordable), pages_for(context))
+
+
+def default_batch(device: torch.device) -> int:
+    """Requests at once that a device runs well: more no longer raise a CPU's throughput, nor fit a small GPU."""
+    if device.type != "cuda":
+        return 32
+    free = torch.cuda.mem_get_info(device)[0] / 2**30
+    return 256 if free > 40 else 64 if free > 16 else 16
