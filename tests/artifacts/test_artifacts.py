@@ -76,10 +76,13 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
 @pytest.mark.parametrize(
     ("wanted", "told"),
     [
-        ({"join": "a.WAV"}, r"--join .*a\.WAV is already the file of a"),
+        ({"join": "a.WAV"}, r"the joined file and the file of a would be one file, .*a\.WAV: give them other"),
         ({"join": "book.xyz"}, "can't tell the format of"),
         ({"report": "report.txt"}, r"end its name with \.html, not 'report\.txt'"),
-        ({"subtitles": "srt", "join": "a.flac"}, r"a\.wav and a\.flac would share one file of subtitles"),
+        (
+            {"subtitles": "srt", "join": "a.flac"},
+            r"the subtitles of a\.flac and the subtitles of a\.wav would be one file",
+        ),
     ],
 )
 def test_what_can_not_be_is_refused_before_anything_is_made(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
@@ -111,5 +114,5 @@ def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: d
     (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
     jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
     named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
-    with pytest.raises(InputError, match=f"{recording} is a recording that is spoken from"):
+    with pytest.raises(InputError, match=rf"would write over the recording '.*{recording}': give it another name"):
         Products(jobs, **named)

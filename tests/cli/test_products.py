@@ -46,7 +46,7 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
 
     made = Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()
     Path("book.wav").unlink(), Path("out/a.srt").unlink()
-    killed = Path(TEMPORARY.replace("*", "x"))  # what a run leaves that is killed while it joins
+    killed = Path(TEMPORARY.replace("*", "0" * 32))  # what a run leaves that is killed while it joins
     killed.touch(), os.utime(killed, (1, 1))
     assert run(command) in (0, 1)  # again: made of what is finished
     assert (Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()) == made

@@ -13,6 +13,7 @@ import pytest
 from voxcli.errors import InputError, ManifestError
 from voxcli.inputs.manifest import Common, read_manifest
 from voxcli.inputs.schema import SettingFields
+from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.settings import Settings
 
 
@@ -85,6 +86,11 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
     [
         ({}, "line 1: field 'text' is missing"),
         ({"text": 5}, "line 1: text: input should be a valid string, not 5"),
+        ({"text": "a", "id": ""}, "line 1: id: string should have at least 1 character, not ''"),
+        (
+            {"text": "a", "id": "x" * 201},
+            f"line 1: id: string should have at most 200 characters, not '{'x' * 36}...",
+        ),
         ({"text": "a", "stepz": 3}, "line 1: unknown field 'stepz': did you mean 'steps'?"),
         ({"text": "a", "steps": "ten"}, "line 1: steps: input should be a valid integer, not 'ten'"),
         ({"text": "a", "steps": True}, "line 1: steps: input should be a valid integer, not True"),
@@ -144,6 +150,15 @@ def test_ids_that_differ_at_most_in_case_are_doubles(tmp_path: Path, second: str
     assert told[0] == f"line 2: id {second!r} is already that of line 1"
 
 
+def test_one_cause_is_one_problem(tmp_path: Path) -> None:
+    rows = [{"id": "a", "text": "One."}, {"id": "a", "text": "Two."}, {"id": "A", "text": "Three.", "out": "a.wav"}]
+    assert problems(write(tmp_path, *rows), tmp_path / "out") == [
+        "line 2: id 'a' is already that of line 1",
+        "line 3: id 'A' is already that of line 1",
+        "line 3: output 'a.wav' is already that of line 1",  # said by itself: another cause
+    ]
+
+
 def test_outputs_that_differ_at_most_in_case_or_accent_coding_are_doubles(tmp_path: Path) -> None:
     rows = [{"text": "a", "out": "caf\u00e9.wav"}, {"text": "b", "out": "CAFE\u0301.wav"}]
     assert problems(write(tmp_path, *rows), tmp_path / "out") == [
@@ -200,7 +215,7 @@ def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -
     told = problems(write(tmp_path, *rows), tmp_path / "out")
     assert told[0] == "line 70001: steps must be from 2 to 1000, not 1"
     assert told[1] == "line 100000: id 'LINE-0' is already that of line 1"
-    assert len(told) == 3  # the file of that id is a double too
+    assert len(told) == 2  # that its file is a double too goes without saying
     del rows[70_000], rows[-1]
     assert len(read_manifest(write(tmp_path, *rows), tmp_path / "out")) == 99_998
 
@@ -244,6 +259,52 @@ def test_no_line_may_write_over_the_recording_of_the_command(tmp_path: Path) -> 
         read_manifest(source, tmp_path, Common(ref=tmp_path / "voice.wav"))
 
 
+def test_one_file_under_two_names_is_a_double(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    (out / "sub").mkdir(parents=True)
+    (out / "linked").symlink_to("sub")
+    (out / "name.wav").symlink_to("sub/y.wav")
+    outs = ("sub/x.wav", "linked/x.wav", "name.wav", "linked/y.wav", "linked/z.wav")
+    assert problems(write(tmp_path, *({"text": "a", "out": out} for out in outs)), out) == [
+        "line 2: output 'x.wav' is already that of line 1",
+        "line 4: output 'y.wav' is already that of line 3",
+    ]
+
+
+def test_no_line_may_write_over_the_manifest_or_what_else_the_command_reads(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("settings: {steps: 5}\n")
+    (tmp_path / "preset.wav").symlink_to("own.yaml")
+    (tmp_path / "defaults.wav").touch()
+    (tmp_path / "anna.safetensors").touch()
+    (tmp_path / "voice.wav").symlink_to("anna.safetensors")
+    rows = [
+        {"id": "m", "text": "a"},
+        {"id": "preset", "text": "b", "preset": "own.yaml"},
+        {"id": "defaults", "text": "c"},
+        {"id": "voice", "text": "d", "voice": "anna.safetensors"},
+    ]
+    inputs = ProtectedInputs()
+    inputs.add(tmp_path / "defaults.wav", "the defaults file")
+    with pytest.raises(ManifestError) as caught:
+        read_manifest(write(tmp_path, *rows, name="m.wav"), tmp_path, inputs=inputs)
+    assert [str(problem).replace(str(tmp_path), ".") for problem in caught.value.problems] == [
+        "line 1: output 'm.wav' is the manifest './m.wav'",
+        "line 2: output 'preset.wav' is the preset './own.yaml'",
+        "line 3: output 'defaults.wav' is the defaults file './defaults.wav'",
+        "line 4: output 'voice.wav' is the voice './anna.safetensors'",
+    ]
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", ".voxcpm2.lock"])
+def test_a_manifest_that_the_run_would_write_itself_is_refused(tmp_path: Path, name: str) -> None:
+    source = write(tmp_path, {"text": "a"}, name=name)
+    expected = f"{name} of the output folder is the manifest '{tmp_path}/{name}'"
+    assert problems(source, tmp_path) == [expected]
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / name).hardlink_to(source)
+    assert problems(source, tmp_path / "out") == [expected]
+
+
 def test_a_file_can_not_be_a_folder_too(tmp_path: Path) -> None:
     outs = ("x.wav/a.wav", "y/b.wav", "X.wav", "y/b.wav/deep/c.wav", "y/d.wav")
     assert problems(write(tmp_path, *({"text": "a", "out": out} for out in outs)), tmp_path / "out") == [
@@ -258,6 +319,29 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, out: str) -> No
     assert told.startswith("line 1: out has a name of more than 255 bytes")
     longest = {"text": "a", "out": "a" * 251 + ".wav"}
     assert read_manifest(write(tmp_path, longest), tmp_path / "out")[0].out.name == longest["out"]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"out": "a/" * 3000 + "x.wav"}, "its file can't have the path '{out}"),
+        ({"ref": "a\\" + "x" * 300}, "ref 'a\\\\xxx"),
+        ({"ref": "x" * 300 + ".wav"}, "ref 'xxxx"),
+        ({"ref": "a\0.wav"}, "ref 'a\\x00.wav' is no name that a file can have: it has a character"),
+        ({"prompt_audio": "deep/" * 2000 + "a.wav", "prompt_text": "A."}, "prompt_audio 'deep/deep/"),
+        ({"voice": "y" * 300 + ".safetensors"}, "voice 'yyyy"),
+        ({"preset": "y" * 300 + ".yaml"}, "can't read the preset "),
+        ({"preset": "y" * 300}, "no preset 'yyyy"),
+    ],
+)
+def test_a_name_too_long_for_the_system_is_a_problem_of_its_line(
+    tmp_path: Path, row: dict[str, Any], told: str
+) -> None:
+    source = write(tmp_path, {"text": "a"}, {"text": "b"} | row, {"text": "c", "steps": 1})
+    first, second = problems(source, tmp_path / "out")
+    assert first.startswith(f"line 2: {told.format(out=str(tmp_path / 'out')[:20])}")
+    assert first.endswith(": File name too long") or "character" in told or "preset" in row
+    assert second.startswith("line 3: ")
 
 
 @pytest.mark.parametrize("preset", ["a\0b.yaml", "a\0b"])

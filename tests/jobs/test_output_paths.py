@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from voxcli.audio.write import TEMPORARY
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import safe_name
 from voxcli.files.write import prepare_folder, sweep
@@ -105,11 +106,17 @@ def test_a_folder_on_a_read_only_system_is_refused() -> None:
 
 def test_a_sweep_takes_what_killed_runs_left_and_nothing_younger_or_other(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
-    old, young, other = tmp_path / "sub" / ".voxcpm2-a.part", tmp_path / ".voxcpm2-b.part", tmp_path / "a.part"
-    for path, age in ((old, 100.0), (young, 300.0), (other, 100.0)):
+    old, young, linked = (
+        folder / TEMPORARY.replace("*", letter * 32)
+        for folder, letter in ((tmp_path / "sub", "a"), (tmp_path, "b"), (tmp_path, "c"))
+    )
+    others = [tmp_path / name for name in ("a.part", ".voxcpm2-notes.part", f".voxcpm2-{'a' * 33}.part")]
+    for path, age in ((old, 100.0), (young, 300.0), *((other, 100.0) for other in others)):
         path.touch()
         os.utime(path, (age, age))
-    sweep([tmp_path, tmp_path / "sub", tmp_path / "none"], 200.0)
-    assert not old.exists()
+    linked.symlink_to(others[0])
+    os.utime(linked, (100.0, 100.0), follow_symlinks=False)
+    sweep([tmp_path, tmp_path / "sub", tmp_path / "none", tmp_path / "a.part"], 200.0)
+    assert not old.exists() and not linked.is_symlink()
     assert young.exists()
-    assert other.exists()
+    assert all(other.exists() for other in others)

@@ -5,7 +5,6 @@ Made at the end, from results and files alone: the same command again makes them
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,16 +14,21 @@ from voxcli.artifacts.page import write_page
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
 from voxcli.errors import InputError, VoxError
-from voxcli.files.write import prepare_folder
+from voxcli.files.write import check_place, prepare_folder
 from voxcli.jobs.job import Job
-from voxcli.jobs.output_paths import format_of
-from voxcli.jobs.protected import Recordings
+from voxcli.jobs.output_paths import OutputFolder, format_of
+from voxcli.jobs.protected import ProtectedInputs
+from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
 from voxcli.terminal import clock
 
 
 class Products:
-    """Those that are wanted of `jobs`, which stand in the order of the manifest. Raises InputError."""
+    """Those that are wanted of `jobs`, which stand in the order of the manifest. Raises InputError.
+
+    out:     the folder of the batch, which the report is named after.
+    inputs:  what the command reads; the recordings of the jobs are added to it.
+    """
 
     def __init__(
         self,
@@ -33,16 +37,17 @@ class Products:
         subtitles: Subtitles | None = None,
         join: Path | None = None,
         report: Path | None = None,
-        title: str = "",
+        out: Path | None = None,
+        inputs: ProtectedInputs | None = None,
     ):
         self.jobs = jobs
         self.subtitles = subtitles
         self.join = join
         self.report = report
-        self.title = title
+        self.out = out
         self.format = _joined_format(join, jobs[0]) if join is not None else ""
         self._results: dict[str, Result] = {}
-        self._refuse_clashes()
+        self._refuse_clashes(ProtectedInputs() if inputs is None else inputs)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
             raise InputError(f"the report is a page: end its name with .html, not {report.name!r}")
 
@@ -56,6 +61,8 @@ class Products:
             prepare_folder(folder)
         if self.join is not None:
             check_output(self.join, self.jobs[0].settings.sample_rate or rate, format=self.format)
+        if self.report is not None:
+            check_place(self.report)
 
     def add(self, outcome: Outcome) -> None:
         if self.subtitles or self.join or self.report:
@@ -89,7 +96,7 @@ class Products:
             yield partial(self._report, self.report, say)
 
     def _report(self, path: Path, say: Callable[[str], None]) -> None:
-        write_page(path, self.title or path.stem, [(job, self._result(job)) for job in self.jobs])
+        write_page(path, str(self.out or path.stem), [(job, self._result(job)) for job in self.jobs])
         say(f"{path} shows all lines")
 
     def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], say: Callable[[str], None]) -> None:
@@ -107,34 +114,36 @@ class Products:
         found = self._results.get(job.id)
         return found or failure(job, VoxError("not spoken in this run"), job.out.parent).result
 
-    def _paths(self) -> Iterator[Path]:
-        """All that is written."""
-        yield from (path for path in (self.join, self.report) if path is not None)
+    def _outputs(self) -> Iterator[tuple[str, Path]]:
+        """All that is written beside the files of the jobs, each with what it is."""
+        if self.join is not None:
+            yield "the joined file", self.join
+        if self.report is not None:
+            yield "the report", self.report
         if self.subtitles is not None:
             for path in (*(job.out for job in self.jobs), *((self.join,) if self.join else ())):
-                yield subtitles_path(path, self.subtitles)
+                yield f"the subtitles of {path.name}", subtitles_path(path, self.subtitles)
 
-    def _refuse_clashes(self) -> None:
+    def _refuse_clashes(self, inputs: ProtectedInputs) -> None:
         if not (self.subtitles or self.join or self.report):
             return
-        recordings = Recordings(path for job in self.jobs for path in job.voices)
-        for path in self._paths():
-            recordings.refuse(path)
-        taken: dict[str, str] = {_place(job.out): str(job) for job in self.jobs}
-        if self.join is not None and _place(self.join) in taken:
-            raise InputError(f"--join {self.join} is already the file of {taken[_place(self.join)]}")
-        if self.subtitles is None:
-            return
-        names: dict[str, str] = {}
-        for path in (*(job.out for job in self.jobs), *((self.join,) if self.join else ())):
-            first = names.setdefault(_place(subtitles_path(path, self.subtitles)), path.name)
-            if first != path.name:
-                raise InputError(f"{first} and {path.name} would share one file of subtitles: give them other names")
+        registry = OutputRegistry[Job | str]()
+        for path in OutputFolder(self.out).run_files if self.out is not None else ():
+            registry.claim(path, f"{path.name} of the run")
+        for job in self.jobs:
+            inputs.add_voices(job)
+            registry.claim(job.out, job)
+        for name, path in self._outputs():
+            if (taken := registry.claim(path, name)) is not None:
+                raise InputError(f"{name} and {_file_of(taken)} would be one file, {path}: give them other names")
+        for owner, found in registry.overwritten(inputs):
+            raise InputError(f"{_file_of(owner)} would write over {found}: give it another name")
+        for owner, folder, other in registry.in_the_way():
+            raise InputError(f"{_file_of(owner)} would lie in {folder!r}, which is {_file_of(other)}")
 
 
-def _place(path: Path) -> str:
-    """Names that differ only in case are one on some systems."""
-    return os.path.abspath(path).casefold()
+def _file_of(owner: Job | str) -> str:
+    return f"the file of {owner}" if isinstance(owner, Job) else owner
 
 
 def _joined_format(path: Path, first: Job) -> str:

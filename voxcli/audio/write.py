@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
 from voxcli.errors import OutputError
-from voxcli.files.write import TEMPORARY, replacing, write_atomic
+from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.terminal import shown
 
 __all__ = [
@@ -66,12 +66,7 @@ _RATES = {
 def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
     """Raise OutputError when `write_audio` could not write there. Cheap, for before the work; creates nothing."""
     _format(path, rate, format)
-    if path.is_dir():
-        raise OutputError(f"{shown(path)}: this is a folder; name a file in it")
-    if not path.parent.is_dir():
-        raise OutputError(f"{shown(path)}: there is no folder {shown(path.parent)}")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{shown(path)}: no permission to write in {shown(path.parent)}")
+    check_place(path)
 
 
 def rates_of(format: str) -> tuple[int, ...]:

@@ -115,6 +115,9 @@ def batch(
         format=file_format,
     )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype, max_batch=max_batch)
+    inputs = options.protected(preset, engine)
+    if defaults is not None:
+        inputs.add(defaults, "the defaults file")
     named = options.voice_file(voice, ref)
     if named is not None:
         common = replace(common, ref=None, prompt_audio=None, prompt_text=None)
@@ -126,8 +129,9 @@ def batch(
         control=control or common.control,
     )
     with stages("manifest"):
-        jobs = read_manifest(manifest, out, common)
-    products = Products(jobs, subtitles=subtitles_named(subtitles), join=join, report=report, title=str(out))
+        jobs = read_manifest(manifest, out, common, inputs)
+    kind = subtitles_named(subtitles)
+    products = Products(jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     with stages("plan"):
         plan = make_plan(jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"

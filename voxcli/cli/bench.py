@@ -53,13 +53,14 @@ def bench(
 
     counts = _counts(concurrency)
     settings = DEFAULTS.updated({"steps": steps, "cfg": cfg})
+    chosen = ModelOptions(model, device, dtype, max(counts))
     if plot is not None:
         from voxcli.diagnostics.plot import check_plot, write_plot
 
         check_plot(plot)
+        options.protected(None, chosen).refuse(plot)
     if random_weights is not None and model is not None:
         raise InputError("--random-weights and --model exclude each other")
-    chosen = ModelOptions(model, device, dtype, max(counts))
     loaded = random_engine(random_weights, chosen, options.say) if random_weights else load_engine(chosen, options.say)
 
     from voxcli.diagnostics.bench import Load, run_bench

@@ -10,7 +10,7 @@ import typer
 from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.cli.single import speak
-from voxcli.cli.synth import read_text
+from voxcli.cli.synth import protect_text, read_text
 from voxcli.errors import InputError
 
 EXAMPLES = examples(
@@ -81,6 +81,8 @@ def clone(
             "--ref-text says the words of --ref; a named voice has its own, see `voxcpm2 voices add --text`"
         )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
+    inputs = options.protected(preset, engine)
+    protect_text(inputs, text, file)
     job = single_job(
         read_text(text, file),
         out,
@@ -91,4 +93,4 @@ def clone(
         voice=named,
         settings=settings,
     )
-    speak(job, engine, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)
+    speak(job, engine, inputs, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
+    from voxcli.jobs.protected import ProtectedInputs
 
 
 def complete_preset(incomplete: str) -> list[str]:
@@ -200,6 +202,22 @@ def model_options(preset: str | None, **said: Any) -> ModelOptions:
 
         values = read_preset(preset).engine.model_dump()
     return ModelOptions(**values | {name: value for name, value in said.items() if value is not None})
+
+
+def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
+    """What every command reads and must not write over: the preset, a model and an adapter that lie in folders."""
+    from voxcli.inputs.presets import preset_path
+    from voxcli.jobs.protected import ProtectedInputs
+    from voxcli.model.hub import VARIABLE
+
+    inputs = ProtectedInputs()
+    if preset is not None:
+        inputs.add(preset_path(preset), "the preset")
+    if model := engine.model or os.environ.get(VARIABLE):
+        inputs.add_folder(Path(os.path.expanduser(model)), "the model")
+    if engine.lora is not None:
+        inputs.add_folder(engine.lora, "the LoRA")
+    return inputs
 
 
 def say(remark: str) -> None:

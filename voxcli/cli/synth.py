@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,9 @@ from voxcli.cli.options import examples
 from voxcli.cli.single import speak
 from voxcli.errors import InputError
 from voxcli.files.read import read_named, read_stream
+
+if TYPE_CHECKING:
+    from voxcli.jobs.protected import ProtectedInputs
 
 MOST_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
 EXAMPLES = examples(
@@ -67,15 +70,27 @@ def synth(
         level=level,
     )
     engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype)
+    inputs = options.protected(preset, engine)
+    protect_text(inputs, text, file)
     named = options.voice_file(voice, ref)
     job = single_job(read_text(text, file), out, ref=ref, control=control, voice=named, settings=settings)
-    speak(job, engine, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)
+    speak(job, engine, inputs, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)
+
+
+def protect_text(inputs: ProtectedInputs, text: str | None, file: Path | None) -> None:
+    """Add the file that the text comes from, if it comes from one."""
+    if file is not None and str(file) != "-":
+        inputs.add(file, "the text")
+    elif file is not None or text == "-":
+        inputs.add_stream(sys.stdin, "the text")
 
 
 def read_text(text: str | None, file: Path | None) -> str:
     """The text of the argument, of a file or of stdin. Raises InputError when there is none, or more than one."""
-    if (text is None) == (file is None):
-        raise InputError("give the text as an argument, or with --file, and not both" if text else "no text given")
+    if text is not None and file is not None:
+        raise InputError("give the text as an argument, or with --file, and not both")
+    if text is None and file is None:
+        raise InputError("no text given")
     if text is not None and text != "-":
         return text
     from voxcli.inputs.rows import decode

@@ -54,8 +54,12 @@ def add(
     """Make a named voice of a recording and print its file."""
     from voxcli.engine.load import ModelOptions
     from voxcli.voices.add import add_voice
+    from voxcli.voices.store import voice_path
 
     engine = ModelOptions(model=model, device=device, max_batch=1)
+    inputs = options.protected(None, engine)
+    inputs.add(ref, "the recording")
+    inputs.refuse(voice_path(name))
     added = add_voice(name, ref, text, engine, options.say, replace=force)
     done = ", ".join((f"{added.info.seconds:.1f} s of {ref}", *added.info.notes))
     print(one_line(f"voice {added.path.stem}: {done}"), file=sys.stderr)

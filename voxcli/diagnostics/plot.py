@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.errors import InputError, OutputError
+from voxcli.errors import InputError
+from voxcli.files.write import check_place, write_atomic
 
 if TYPE_CHECKING:
     from voxcli.diagnostics.bench import Report
 
 
 def check_plot(path: Path) -> None:
-    """Before the work: InputError without matplotlib or with a kind of file it can't write."""
+    """Before the work: InputError without matplotlib or with a kind of file it can't write, OutputError where no file
+    can be written."""
     try:
         import matplotlib.backends.backend_agg as agg
     except ImportError:
         raise InputError('--plot needs matplotlib: pip install "voxcpm2[plot]"') from None
     kinds = sorted(agg.FigureCanvasAgg.get_supported_filetypes())
-    if path.suffix.lstrip(".").lower() not in kinds:
+    if _kind(path) not in kinds:
         raise InputError(f"--plot writes {', '.join(kinds)}, not {path.name!r}")
+    check_place(path)
 
 
 def write_plot(report: Report, path: Path) -> None:
+    """Write the picture whole or not at all. Raises OutputError."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -43,7 +48,10 @@ def write_plot(report: Report, path: Path) -> None:
         base = [low + high for low, high in zip(base, height, strict=True)]
     step.set(xlabel="requests at once", ylabel="ms", title="where a step goes")
     step.legend()
-    try:
-        figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise OutputError(f"can't write {path}: {error.strerror or error}") from error
+    picture = io.BytesIO()
+    figure.savefig(picture, dpi=150, format=_kind(path))
+    write_atomic(path, picture.getvalue())
+
+
+def _kind(path: Path) -> str:
+    return path.suffix.lstrip(".").lower()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import tempfile
 import uuid
 from collections.abc import Iterable, Iterator
@@ -13,10 +14,24 @@ from typing import BinaryIO
 
 from voxcli import faults
 from voxcli.errors import OutputError
+from voxcli.files.names import unusable_name
 from voxcli.terminal import shown
 
 # Names of files being written, for `Path.glob`: what a killed process leaves behind.
 TEMPORARY = ".voxcpm2-*.part"
+_TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\*", "[0-9a-f]{32}"))
+
+
+def check_place(path: Path) -> None:
+    """Raise OutputError when no file could be written there. Cheap, for before the work; creates nothing."""
+    if why := unusable_name(path):
+        raise OutputError(f"{shown(path)}: can't be written ({why})")
+    if os.path.isdir(path):
+        raise OutputError(f"{shown(path)}: this is a folder; name a file in it")
+    if not os.path.isdir(path.parent):
+        raise OutputError(f"{shown(path)}: there is no folder {shown(path.parent)}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise OutputError(f"{shown(path)}: no permission to write in {shown(path.parent)}")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -30,7 +45,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside `path` that takes its place, on the disk too, when the block ends without an error."""
     temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
     try:
-        if path.is_dir():
+        if os.path.isdir(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with open(temporary, "x+b") as file:
             faults.point("write")
@@ -72,13 +87,14 @@ def make_folder(folder: Path) -> None:
 def sweep(folders: Iterable[Path], before: float) -> None:
     """Take away what killed runs left half written in `folders`: temporary files untouched since `before` (Unix time).
 
-    Younger ones may be another command's, under way.
+    Younger ones may be another command's, under way. What has a name of any other kind is somebody's own.
     """
     for folder in folders:
-        for path in folder.glob(TEMPORARY):
-            with suppress(OSError):
-                if path.stat().st_mtime < before:
-                    path.unlink()
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(OSError):
+                    if _TEMPORARY.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
+                        os.unlink(entry.path)
 
 
 def prepare_folder(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -14,15 +15,16 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
-from voxcli.files.names import one_name
+from voxcli.files.names import one_name, unusable_name
 from voxcli.files.read import read_named, read_stream
-from voxcli.inputs.presets import read_preset
+from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.rows import RawRow, decode, read_rows
 from voxcli.inputs.schema import LineFields
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import DEFAULT_FORMAT, OutputFolder, extension_of, format_of
-from voxcli.jobs.protected import Recordings
+from voxcli.jobs.protected import ProtectedInputs
+from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.voices.store import voice_path
 
@@ -30,13 +32,17 @@ STDIN = "-"
 MOST_BYTES = 1 << 30
 
 
-Identity = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
+Identity = Annotated[
+    str,
+    Field(min_length=1, max_length=200),
+    BeforeValidator(lambda value: str(value) if type(value) is int else value),
+]
 
 
 class Row(LineFields):
     """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
 
-    id: Annotated[Identity, Field(min_length=1, max_length=200)] | None = None
+    id: Identity | None = None
     """a name, unique also when case is ignored; the number of the line's place if it is missing"""
     text: str
     """what is spoken; must be there. A description in brackets may come first: `(a warm, slow voice)Hello.`"""
@@ -74,13 +80,18 @@ class Common:
     pause_after: float | None = None
 
 
-def read_manifest(source: str, out: Path, common: Common = Common()) -> list[Job]:
+def read_manifest(
+    source: str, out: Path, common: Common = Common(), inputs: ProtectedInputs | None = None
+) -> list[Job]:
     """The jobs of a manifest file, or of stdin (`-`), that write into the folder `out`.
+
+    inputs: what else the command reads; gets the manifest and all that its lines name.
 
     Raises InputError when it can't be read, ManifestError with all its problems when it can't be used.
     """
-    name, folder, data = _load(source)
-    builder = _Builder(folder, OutputFolder(out), common)
+    inputs = ProtectedInputs() if inputs is None else inputs
+    name, folder, data = _load(source, inputs)
+    builder = _Builder(folder, OutputFolder(out), common, inputs)
     with no_collection():
         for row in read_rows(name, decode(data, name)):
             builder.add(row)
@@ -92,30 +103,34 @@ def read_manifest(source: str, out: Path, common: Common = Common()) -> list[Job
     return builder.jobs
 
 
-def _load(source: str) -> tuple[str, Path, bytes]:
+def _load(source: str, inputs: ProtectedInputs) -> tuple[str, Path, bytes]:
     path = Path(source)
     try:
         if source == STDIN:
+            inputs.add_stream(sys.stdin, "the manifest")
             return "stdin", Path(), read_stream(sys.stdin.buffer, MOST_BYTES)
+        inputs.add(path, "the manifest")
         return source, path.parent, read_named(path, MOST_BYTES)
     except OSError as error:
         raise InputError(f"can't read the manifest {source}: {error.strerror or error}") from error
 
 
 class _Builder:
-    def __init__(self, folder: Path, outputs: OutputFolder, common: Common):
+    def __init__(self, folder: Path, outputs: OutputFolder, common: Common, inputs: ProtectedInputs):
         self.folder = folder
         self.outputs = outputs
         self.common = common
+        self.inputs = inputs
         self._alone = replace(common, ref=None, prompt_audio=None, prompt_text=None)
         self.jobs: list[Job] = []
         self.problems: list[Problem] = []
         self._rows = 0
-        self._folders: dict[Path, Job] = {}  # below the output folder, each with a job whose file is in it
-        self._lines_of_ids: dict[str, int] = {}
-        self._lines_of_outs: dict[str, int] = {}
+        self._ids: dict[str, Job] = {}
+        self._registry = OutputRegistry[Job | str]()
+        for path in outputs.run_files:
+            self._registry.claim(path, f"{path.name} of the output folder")
         self._path = lru_cache(maxsize=1024)(self._resolve)
-        self._voice = lru_cache(maxsize=1024)(lambda named: voice_path(named, folder))
+        self._voice = lru_cache(maxsize=1024)(self._find_voice)
         self._preset = lru_cache(maxsize=64)(self._load_preset)
 
     def add(self, raw: RawRow | Problem) -> None:
@@ -133,36 +148,33 @@ class _Builder:
         except InputError as error:
             self.problems.append(Problem(raw.line, str(error)))
             return
-        self._claim(self._lines_of_ids, job.id, raw.line, "id", job.id)
-        self._claim(self._lines_of_outs, str(job.out), raw.line, "output", job.out.name)
         self.jobs.append(job)
-        if "out" in row and job.out.parent != self.outputs.folder:
-            self._folders.setdefault(job.out.parent, job)
+        self._claim(job, names_its_file="out" in row)
+
+    def _claim(self, job: Job, names_its_file: bool) -> None:
+        """An id and a file have one line each. A file made from an id that is taken is no second problem."""
+        first = self._ids.setdefault(one_name(job.id), job)
+        if first is not job:
+            self._refuse(job, f"is already that of line {first.line}", f"id {job.id!r}")
+            if not names_its_file:
+                return
+        taken = self._registry.claim(job.out, job)
+        if taken is not None:
+            self._refuse(job, f"is already that of {_named(taken)}")
 
     def finish(self) -> None:
         """What shows only when all lines are there."""
-        recordings = Recordings(path for job in self.jobs for path in job.voices)
-        for folder in (self.outputs.folder, *self._folders):
-            for name, recording in recordings.within(folder).items():
-                line = self._lines_of_outs.get(one_name(str(folder / name)))
-                if line is not None:
-                    self.problems.append(Problem(line, f"output {name!r} is the recording {str(recording)!r}"))
-        self._refuse_files_as_folders()
+        for job in self.jobs:
+            self.inputs.add_voices(job)
+        for clash in self._registry.overwritten(self.inputs):
+            self._refuse(clash.owner, f"is {clash.input}")
+        for way in self._registry.in_the_way():
+            self._refuse(way.owner, f"is in the folder {way.folder!r}, a file of {_named(way.other)}")
         self.problems.sort(key=lambda problem: problem.line)
 
-    def _refuse_files_as_folders(self) -> None:
-        """The file of one line can't be the folder of another's."""
-        for folder, job in self._folders.items():
-            for above in (folder, *folder.parents):
-                if above == self.outputs.folder:
-                    break
-                taken = self._lines_of_outs.get(one_name(str(above)))
-                if taken is not None:
-                    self.problems.append(
-                        Problem(
-                            job.line, f"output {job.out.name!r} is in the folder {above.name!r}, a file of line {taken}"
-                        )
-                    )
+    def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
+        line, name = (owner.line, f"output {owner.out.name!r}") if isinstance(owner, Job) else (0, owner)
+        self.problems.append(Problem(line, f"{what or name} {why}"))
 
     def _job(self, row: Mapping[str, Any], line: int) -> Job:
         said, common = row.get, self.common
@@ -184,8 +196,10 @@ class _Builder:
             text=row["text"],
             out=out,
             format=self._format(row, out, settings.format),
-            ref=self._path(row["ref"]) if said("ref") else common.ref,
-            prompt_audio=self._path(row["prompt_audio"]) if said("prompt_audio") else common.prompt_audio,
+            ref=self._path(row["ref"], "ref") if said("ref") else common.ref,
+            prompt_audio=self._path(row["prompt_audio"], "prompt_audio")
+            if said("prompt_audio")
+            else common.prompt_audio,
             prompt_text=said("prompt_text") or common.prompt_text,
             control=said("control") or control,
             voice=voice,
@@ -201,25 +215,35 @@ class _Builder:
         fits = named is not None and extension_of(named) == out.suffix.lower()
         return format_of(out, row.get("format") or (named if fits else None))
 
-    def _resolve(self, name: str) -> Path:
+    def _resolve(self, name: str, field: str) -> Path:
         path = self.folder / name
-        if "\\" in name and not path.exists():
-            return self.folder / name.replace("\\", "/")
-        return path
+        if "\\" in name and not os.path.exists(path):
+            path = self.folder / name.replace("\\", "/")
+        return _usable(path, name, field)
+
+    def _find_voice(self, named: str) -> Path:
+        return _usable(voice_path(named, self.folder), named, "voice")
 
     def _load_preset(self, named: str) -> dict[str, Any]:
-        preset = read_preset(str(self.folder / named) if named.endswith((".yaml", ".yml")) else named)
+        path = preset_path(str(self.folder / named) if named.endswith((".yaml", ".yml")) else named)
+        self.inputs.add(path, "the preset")
+        preset = read_preset(str(path))
         engine = preset.engine.model_dump(exclude_none=True)
         if engine:
             raise InputError(f"preset {named!r} sets {', '.join(engine)} for a whole run: name it with --preset")
         return preset.settings.model_dump(exclude_none=True)
 
-    def _claim(self, taken: dict[str, int], name: str, line: int, what: str, shown: str) -> None:
-        name = one_name(name)
-        if name in taken:
-            self.problems.append(Problem(line, f"{what} {shown!r} is already that of line {taken[name]}"))
-        else:
-            taken[name] = line
+
+def _usable(path: Path, name: str, field: str) -> Path:
+    """Raises InputError when no file of this system can have this path."""
+    if why := unusable_name(path):
+        shown = repr(name) if len(name) <= 40 else f"{name[:40]!r}..."
+        raise InputError(f"{field} {shown} is no name that a file can have: {why}")
+    return path
+
+
+def _named(owner: Job | str) -> str:
+    return f"line {owner.line}" if isinstance(owner, Job) else "the run itself"
 
 
 def messages_of(error: ValidationError, given: Mapping[str, Any], model: type[LineFields]) -> list[str]:

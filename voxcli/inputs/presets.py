@@ -73,16 +73,21 @@ def load_preset(named: str) -> dict[str, Any]:
     return read_preset(named).settings.model_dump(exclude_none=True)
 
 
-def read_preset(named: str) -> Preset:
-    """A preset by name, or from a .yaml file by path. Raises InputError."""
+def preset_path(named: str) -> Path:
+    """The file of a preset by name, or a .yaml file by path, there or not. Raises InputError."""
     if "\x00" in named:
         raise InputError(f"no preset {named!r}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
-        return _read(Path(named))
+        return Path(named)
     files = preset_files()
     if named not in files:
         raise InputError(f"no preset {named!r}; there are {', '.join(files)}, or name a .yaml file")
-    return _read(files[named])
+    return files[named]
+
+
+def read_preset(named: str) -> Preset:
+    """A preset by name, or from a .yaml file by path. Raises InputError."""
+    return _read(preset_path(named))
 
 
 def _read(path: Path) -> Preset:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
 from voxcli.audio.write import FORMATS
 from voxcli.errors import InputError
-from voxcli.files.names import LOCK_NAME, RESULTS_NAME, safe_name
+from voxcli.files.names import LOCK_NAME, MAX_NAME_BYTES, RESULTS_NAME, safe_name, unusable_name
 
 DEFAULT_FORMAT = "wav"
 
-LONGEST_PART = 255  # bytes of one name in a path, on all usual file systems
 SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
 PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
 
@@ -50,6 +50,11 @@ class OutputFolder:
         self.folder = folder
         self._folders_in = lru_cache(maxsize=1024)(self._look_at)
 
+    @property
+    def run_files(self) -> tuple[Path, ...]:
+        """What the run itself writes into the folder, beside the files of its lines."""
+        return self.folder / RESULTS_NAME, self.folder / LOCK_NAME
+
     @cached_property
     def _real(self) -> str:
         return os.path.realpath(self.folder)
@@ -62,13 +67,16 @@ class OutputFolder:
             below, name = _folder_and_name(out)
             if not 0 < name.rfind(".") < len(name) - 1:
                 name += extension_of(format_name)
-            if len(out) > SURELY_SHORT and any(_bytes(part) > LONGEST_PART for part in (*below.split("/"), name)):
+            if len(out) > SURELY_SHORT and any(_bytes(part) > MAX_NAME_BYTES for part in (*below.split("/"), name)):
                 raise InputError(
-                    f"out has a name of more than {LONGEST_PART} bytes, which no file can have: {out[:40]!r}..."
+                    f"out has a name of more than {MAX_NAME_BYTES} bytes, which no file can have: {out[:40]!r}..."
                 )
+        path = self.folder / (f"{below}/{name}" if below else name)
+        if len(name) + len(below) > SURELY_SHORT and (why := unusable_name(path)):
+            raise InputError(f"its file can't have the path {str(path)[:40]!r}...: {why}")
         if name in self._folders_in(below):
             raise InputError(f"output {name!r} is a folder that is there: name a file")
-        return self.folder / (f"{below}/{name}" if below else name)
+        return path
 
     def _look_at(self, below: str) -> frozenset[str]:
         """The folders that are in the folder `below` this one. Raises InputError when no file can lie there."""
@@ -78,15 +86,23 @@ class OutputFolder:
         parts = below.split("/") if below else []
         if parts[:1] and parts[0].lower() in (RESULTS_NAME, LOCK_NAME):
             raise InputError(f"out can't lie below {parts[0]}: the run itself writes that file")
-        for count in range(1, len(parts) + 1):
-            above = self.folder.joinpath(*parts[:count])
-            if above.exists() and not above.is_dir():
+        above = str(self.folder)
+        for part in parts:
+            above = f"{above}{os.sep}{part}"
+            if not os.path.exists(above):
+                break
+            if not os.path.isdir(above):
                 raise InputError(f"out can't lie below {above}: that is a file")
-        try:
-            with os.scandir(real) as entries:
-                return frozenset(entry.name for entry in entries if entry.is_dir())
-        except OSError:  # not there yet, or not for us to see
-            return frozenset()
+        with suppress(OSError), os.scandir(real) as entries:  # not there yet, or not for us to see
+            return frozenset(entry.name for entry in entries if _is_folder(entry))
+        return frozenset()
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link that leads nowhere, to itself, or where nobody may look
+        return False
 
 
 def _folder_and_name(out: str) -> tuple[str, str]:

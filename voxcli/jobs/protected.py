@@ -1,46 +1,108 @@
-"""The files that voices are read from: a run must not write over them, by whatever name it knows them."""
+"""What a command reads: it must not write over it, by whatever name it knows it."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import stat
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
+from typing import NamedTuple, TextIO
 
 from voxcli.errors import InputError
 from voxcli.files.names import one_name
+from voxcli.files.places import Inode, Place, folder_place, inode_of, real_path
+from voxcli.jobs.job import Job
+from voxcli.terminal import shown
+
+MAX_FILES = 1000  # of a folder of a model: it has a dozen
 
 
-class Recordings:
-    def __init__(self, paths: Iterable[Path]):
-        self._places: dict[tuple[str, str], Path] = {}  # by real folder and name: one that is not there yet has these
-        self._files: dict[tuple[int, int], Path] = {}  # by device and inode: one that is there, whatever its names
-        self.within = lru_cache(maxsize=1024)(self._look_at)
-        for path in dict.fromkeys(paths):
-            with suppress(OSError, ValueError):  # ValueError: a NUL in the name, which is nobody's
-                self._places.setdefault((os.path.realpath(path.parent), path.name), path)
-                there = os.stat(path)
-                self._files.setdefault((there.st_dev, there.st_ino), path)
+class Input(NamedTuple):
+    """what: for people, as in "the recording".  path: None for what comes from stdin."""
 
-    def at(self, path: Path) -> Path | None:
-        """The recording that writing to `path` would replace."""
-        return self.within(path.parent).get(one_name(path.name)) if self._places else None
+    what: str
+    path: Path | None
+
+    def __str__(self) -> str:
+        return self.what if self.path is None else f"{self.what} {shown(str(self.path))!r}"
+
+
+class ProtectedInputs:
+    """Every input of one command, known by its place, and by device and inode when it is there."""
+
+    def __init__(self) -> None:
+        self._places: dict[Place, dict[str, Input]] = {}  # by folder and `one_name`
+        self._inodes: dict[Inode | None, Input] = {}
+        self._seen: set[Path] = set()
+        self._place_of_folder = lru_cache(maxsize=1024)(folder_place)
+
+    def add(self, path: Path, what: str) -> None:
+        """Protect a file, which need not be there."""
+        if path in self._seen:
+            return
+        self._seen.add(path)
+        found = Input(what, path)
+        for name in (path, real_path(path)) if os.path.islink(path) else (path,):
+            folder, key = self._place(name)
+            self._places.setdefault(folder, {}).setdefault(key, found)
+        if inode := inode_of(path):
+            self._inodes.setdefault(inode, found)
+
+    def add_voices(self, job: Job) -> None:
+        """Protect the files that a job's voice comes from."""
+        for path in job.voices:
+            self.add(path, "the voice" if path == job.voice else "the recording")
+
+    def add_folder(self, folder: Path, what: str) -> None:
+        """Protect the files in a folder; one that is not there has none."""
+        with suppress(OSError, ValueError), os.scandir(folder) as entries:
+            for entry in islice(entries, MAX_FILES):
+                self.add(folder / entry.name, what)
+
+    def add_stream(self, stream: TextIO, what: str) -> None:
+        """Protect the file that was redirected to a stream such as stdin, if one was."""
+        if inode := _inode_behind(stream):
+            self._inodes.setdefault(inode, Input(what, None))
+
+    def at(self, path: Path) -> Input | None:
+        """The input that writing to `path` would replace."""
+        folder, name = self._place(path)
+        return self._places.get(folder, {}).get(name) or self._inodes.get(inode_of(path))
 
     def refuse(self, path: Path) -> None:
-        """Raises InputError."""
-        if self.at(path) is not None:
-            raise InputError(f"{path} is a recording that is spoken from: write to another file")
+        """Raises InputError when `path` is an input."""
+        if found := self.at(path):
+            raise InputError(f"{path} would write over {found}: name another file")
 
-    def _look_at(self, folder: Path) -> Mapping[str, Path]:
-        """The recordings in a folder by `one_name` of what they are called there."""
-        found: dict[str, Path] = {}
-        with suppress(OSError, ValueError):
-            real = os.path.realpath(folder)
-            found.update((one_name(name), path) for (place, name), path in self._places.items() if place == real)
-            for name in os.listdir(real) if self._files else ():
-                with suppress(OSError):
-                    there = os.stat(os.path.join(real, name))
-                    if path := self._files.get((there.st_dev, there.st_ino)):
-                        found.setdefault(one_name(name), path)
+    def refuse_stream(self, stream: TextIO, name: str) -> None:
+        """The same for the file that was redirected to a stream such as stdout."""
+        if found := self._inodes.get(_inode_behind(stream)):
+            raise InputError(f"{name} would write over {found}: name another file")
+
+    def within(self, folder: str) -> Mapping[str, Input]:
+        """The inputs in a folder, by `one_name` of what they are called there."""
+        found = dict(self._places.get(self._place_of_folder(folder), {}))
+        numbers = {inode.number for inode in self._inodes if inode}
+        with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
+            for entry in entries:
+                # most entries cost nothing: only a link, and what has the number of an input, is looked at
+                inode = inode_of(entry.path) if entry.is_symlink() or entry.inode() in numbers else None
+                if inode in self._inodes:
+                    found.setdefault(one_name(entry.name), self._inodes[inode])
         return found
+
+    def _place(self, path: str | Path) -> tuple[Place, str]:
+        """By folder and name: a link is known by its own name here."""
+        folder, name = os.path.split(path)
+        return self._place_of_folder(folder), one_name(name)
+
+
+def _inode_behind(stream: TextIO) -> Inode | None:
+    """Of a regular file."""
+    with suppress(OSError, ValueError, AttributeError):  # a stand-in for a closed stream has no descriptor
+        number = stream.fileno()
+        return inode_of(number) if stat.S_ISREG(os.fstat(number).st_mode) else None
+    return None

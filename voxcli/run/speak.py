@@ -20,7 +20,6 @@ from voxcli.files.write import prepare_folder, sweep
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import format_of
 from voxcli.jobs.plan import Plan, make_plan
-from voxcli.jobs.protected import Recordings
 from voxcli.jobs.result import CUT_OFF, Outcome, failure
 from voxcli.jobs.settings import DEFAULTS, Settings
 from voxcli.model.hub import choose_model, model_identity
@@ -50,7 +49,7 @@ def single_job(
     settings: Settings = DEFAULTS,
 ) -> Job:
     """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
-    job = Job(
+    return Job(
         id=out.name,
         text=text,
         out=out,
@@ -62,9 +61,6 @@ def single_job(
         voice=voice,
         settings=settings,
     )
-    if out != STDOUT:
-        Recordings(job.voices).refuse(out)
-    return job
 
 
 class Spoken(NamedTuple):
@@ -76,8 +72,6 @@ class Spoken(NamedTuple):
 
 def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
     """Run one job. Raises its error when it fails."""
-    if subtitles is not None:
-        Recordings(job.voices).refuse(subtitles_path(job.out, subtitles))
     plan = make_plan([job])
     folder = job.out.parent
     if not plan.refused:

@@ -9,6 +9,7 @@ from pathlib import Path
 from voxcli.audio.read import check_voice, read_voice
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import InputError
+from voxcli.files.write import prepare_folder
 from voxcli.text.clean import clean, is_speakable
 from voxcli.voices.store import VoiceInfo, check_new, write_voice
 
@@ -31,6 +32,7 @@ def add_voice(
     if text is not None and not is_speakable(words):
         raise InputError("--text has no letter and no digit: it wants the words of the recording")
     check_voice(recording)
+    prepare_folder(path.parent)
     loaded = load_engine(options, say)
     engine = loaded.engine
     voice = read_voice(recording, engine.model.encoder_rate)

@@ -7,6 +7,7 @@ model whose voice encoder is the same, and no other: the file names the encoder 
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -68,10 +69,15 @@ def voice_path(named: str, folder: Path = Path()) -> Path:
 
 
 def check_new(name: str, replace: bool) -> Path:
-    """Where a voice of this name will lie. Raises InputError for a name that can't be, or is taken."""
+    """Where a voice of this name will lie. Raises InputError for a name that can't be, or is taken.
+
+    replace: it may be that of another voice, but of no other kind of file.
+    """
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
-    if path.exists() and not replace:
-        raise InputError(f"there is a voice {name!r} already; --force replaces it")
+    if os.path.exists(path):
+        if not replace:
+            raise InputError(f"there is a voice {name!r} already; --force replaces it")
+        read_info(path)
     return path
 
 
