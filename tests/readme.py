@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from voxcli.cli.main import EXIT_CODES
-from voxcli.inputs.manifest import Row
 from voxcli.inputs.presets import preset_folder, read_preset
-from voxcli.inputs.schema import LineFields, SettingFields
+from voxcli.inputs.schema import LineFields, Row, SettingFields
 from voxcli.jobs.result import Result
 from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER
 

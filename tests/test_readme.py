@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.readme import MARKED, README, TABLES, written
 from voxcli import errors
 from voxcli.cli.main import ENDED, EXIT_CODES
-from voxcli.inputs.manifest import FIELD_NAMES, Row
+from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.jobs.result import Result
 
 TEST_COMMAND = 'pip install -c constraints.txt ".[test]" && pytest'

@@ -28,3 +28,8 @@ def clock(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def counted(count: int, noun: str) -> str:
+    """1 line, 2 lines."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"

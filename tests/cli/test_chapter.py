@@ -18,7 +18,7 @@ import pytest
 import soundfile
 
 from tests.prose import chapter
-from voxcli.inputs.manifest import Common, read_manifest
+from voxcli.inputs.manifest import LineDefaults, read_manifest
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
 from voxcli.model.hub import demo_folder
@@ -87,7 +87,7 @@ def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
     """chapter.wav and chapter.srt against the results of the lines, read as another program would."""
     lines = Path("parts/results.jsonl").read_text(encoding="utf-8").splitlines()
     results = {result["id"]: result for result in map(json.loads, lines)}
-    plan = make_plan(read_manifest("chapter.txt", Path("parts"), Common(Settings(max_chars=max_chars))))
+    plan = make_plan(read_manifest("chapter.txt", Path("parts"), LineDefaults(Settings(max_chars=max_chars))).jobs)
     order = sorted(plan.utterances, key=lambda utterance: utterance.job.line)
     samples, rate = soundfile.read("chapter.wav", dtype="float32")
 

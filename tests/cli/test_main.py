@@ -192,7 +192,7 @@ def test_a_message_has_no_raw_escapes(
     assert run(["batch", "m.jsonl", "-o", "out", "--dry-run"]) == 1
     assert "  line 1 (a\\nb\\x1b[2J\\u202e): " in capsys.readouterr().out
     assert run(["batch", "m.jsonl", "-o", "out"]) == 1
-    assert capsys.readouterr().err.splitlines()[0].startswith("voxcpm2: line 1 (a\\nb\\x1b[2J\\u202e): the text has")
+    assert capsys.readouterr().err.splitlines()[1].startswith("voxcpm2: line 1 (a\\nb\\x1b[2J\\u202e): the text has")
     assert run(["batch", "no\x1b[31m.jsonl", "-o", "out"]) == 2
     assert "\x1b" not in capsys.readouterr().err
 

@@ -64,7 +64,7 @@ def test_a_voice_file_that_is_a_pipe_is_refused_in_one_line(read: Callable[[Path
 
 def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
     """As in `batch <(make-lines)`."""
-    for read in (lambda: read_text(None, pipe), lambda: read_manifest(str(pipe), pipe.parent)[0].text):
+    for read in (lambda: read_text(None, pipe), lambda: read_manifest(str(pipe), pipe.parent).jobs[0].text):
         writer = Thread(target=pipe.write_text, args=("Hello there.",))
         writer.start()
         assert read() == "Hello there."
@@ -75,8 +75,8 @@ def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
 def test_stdin_has_an_end(name: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open("/dev/zero", encoding="utf-8") as endless:
         monkeypatch.setattr("sys.stdin", endless)
-        monkeypatch.setattr("voxcli.inputs.manifest.MOST_BYTES", 1 << 21)
-        monkeypatch.setattr("voxcli.cli.synth.MOST_BYTES", 1 << 21)
+        monkeypatch.setattr("voxcli.inputs.manifest.MAX_BYTES", 1 << 21)
+        monkeypatch.setattr("voxcli.cli.synth.MAX_BYTES", 1 << 21)
         with pytest.raises(InputError, match=r"can't read .*: it is larger than 2,097,152 bytes"):
             read_manifest(name, tmp_path) if name else read_text("-", None)
 

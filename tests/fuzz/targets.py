@@ -46,7 +46,7 @@ def manifest(data: bytes) -> None:
     path.write_bytes(data[1:])
     out = SCRATCH / "out"
     try:
-        jobs = read_manifest(str(path), out)
+        jobs = read_manifest(str(path), out).jobs
     except ManifestError as error:
         assert error.problems
         for problem in error.problems:

@@ -15,7 +15,8 @@ from tests.fuzz.seeds import SOUNDS, seeds, sound, wav_header
 from tests.fuzz.targets import RATE, SCRATCH, TARGETS, audio, manifest, text
 from voxcli.audio.read import read_voice
 from voxcli.errors import AudioError, ManifestError
-from voxcli.inputs.manifest import FIELD_NAMES, read_manifest
+from voxcli.inputs.manifest import read_manifest
+from voxcli.inputs.schema import FIELD_NAMES
 
 QUICK = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -59,7 +60,7 @@ def test_no_path_leaves_the_output_folder(outs: list[str]) -> None:
         path = SCRATCH / "paths.jsonl"
         path.write_text(json.dumps({"text": "Hello.", "out": out}))
         try:
-            (job,) = read_manifest(str(path), SCRATCH / "out")
+            (job,) = read_manifest(str(path), SCRATCH / "out").jobs
         except ManifestError:
             continue
         accepted += 1

@@ -12,7 +12,7 @@ import pytest
 from voxcli.cli import options
 from voxcli.errors import InputError, ManifestError
 from voxcli.inputs.defaults import read_defaults
-from voxcli.inputs.manifest import Common, read_manifest
+from voxcli.inputs.manifest import LineDefaults, read_manifest
 from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
 
 
@@ -30,13 +30,13 @@ def test_every_field_of_a_defaults_file_reaches_the_lines(tmp_path: Path) -> Non
     common = read_defaults(
         yaml(tmp_path, "\ufeffref: a.wav\ncontrol: warm\nsteps: 6\npause_after: 0.8\nformat: flac\n")
     )
-    assert common == Common(Settings(steps=6, format="flac"), tmp_path / "a.wav", control="warm", pause_after=0.8)
-    (job,) = read_manifest(manifest(tmp_path, {"text": "a"}), tmp_path / "out", common)
+    assert common == LineDefaults(Settings(steps=6, format="flac"), tmp_path / "a.wav", control="warm", pause_after=0.8)
+    (job,) = read_manifest(manifest(tmp_path, {"text": "a"}), tmp_path / "out", common).jobs
     assert (job.ref, job.control, job.settings.steps) == (tmp_path / "a.wav", "warm", 6)
     assert (job.pause_after, job.out.name) == (0.8, "00001.flac")
     continued = read_defaults(yaml(tmp_path, "prompt_audio: p.wav\nprompt_text: Before.\n"))
     assert (continued.prompt_audio, continued.prompt_text) == (tmp_path / "p.wav", "Before.")
-    assert read_defaults(yaml(tmp_path, "# nothing\n")) == Common()
+    assert read_defaults(yaml(tmp_path, "# nothing\n")) == LineDefaults()
 
 
 def test_the_line_goes_before_the_options_those_before_the_preset_and_that_before_the_defaults_file(
@@ -47,7 +47,7 @@ def test_the_line_goes_before_the_options_those_before_the_preset_and_that_befor
     settings = options.settings(str(preset), common.settings, steps=5, cfg=5.0)
     assert settings == Settings(steps=5, cfg=5.0, max_seconds=4.0, min_seconds=0.3)
     source = manifest(tmp_path, {"text": "a", "steps": 6}, {"text": "b"})
-    first, second = read_manifest(source, tmp_path, replace(common, settings=settings))
+    first, second = read_manifest(source, tmp_path, replace(common, settings=settings)).jobs
     assert first.settings == Settings(steps=6, cfg=5.0, max_seconds=4.0, min_seconds=0.3)
     assert second.settings == settings
 
@@ -55,7 +55,7 @@ def test_the_line_goes_before_the_options_those_before_the_preset_and_that_befor
 def test_a_preset_of_a_line_goes_before_the_options_and_after_what_the_line_says(tmp_path: Path) -> None:
     yaml(tmp_path, "settings: {steps: 4, cfg: 4.0}", "mine.yaml")
     source = manifest(tmp_path, {"text": "a", "preset": "mine.yaml", "cfg": 6.0}, {"text": "b", "preset": "fast"})
-    first, second = read_manifest(source, tmp_path / "out", Common(Settings(steps=9, cfg=5.0, seed=1)))
+    first, second = read_manifest(source, tmp_path / "out", LineDefaults(Settings(steps=9, cfg=5.0, seed=1))).jobs
     assert first.settings == Settings(steps=4, cfg=6.0, seed=1)
     assert second.settings == options.settings("fast", Settings(cfg=5.0, seed=1))
     assert second.settings.steps != 9
@@ -75,8 +75,11 @@ def test_presets_that_a_line_can_not_take_are_told_with_the_line(tmp_path: Path)
 
 def test_a_pause_is_of_the_line_else_of_the_defaults_file_else_the_default(tmp_path: Path) -> None:
     source = manifest(tmp_path, {"text": "a", "pause_after": 0}, {"text": "b"})
-    assert [job.pause_after for job in read_manifest(source, tmp_path, Common(pause_after=2.0))] == [0.0, 2.0]
-    assert [job.pause_after for job in read_manifest(source, tmp_path)] == [0.0, PAUSE_AFTER]
+    assert [job.pause_after for job in read_manifest(source, tmp_path, LineDefaults(pause_after=2.0)).jobs] == [
+        0.0,
+        2.0,
+    ]
+    assert [job.pause_after for job in read_manifest(source, tmp_path).jobs] == [0.0, PAUSE_AFTER]
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,16 @@ from typing import Any
 import pytest
 
 from voxcli.errors import InputError, ManifestError
-from voxcli.inputs.manifest import Common, read_manifest
+from voxcli.inputs.document import InputOptions
+from voxcli.inputs.manifest import LineDefaults, Manifest, read_manifest
 from voxcli.inputs.schema import SettingFields
+from voxcli.jobs.job import Job
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.settings import Settings
+
+
+def read_jobs(source: str, out: Path, *more: Any) -> list[Job]:
+    return read_manifest(source, out, *more).jobs
 
 
 def write(folder: Path, *lines: dict[str, Any] | str, name: str = "lines.jsonl") -> str:
@@ -25,7 +31,7 @@ def write(folder: Path, *lines: dict[str, Any] | str, name: str = "lines.jsonl")
 
 def problems(source: str, out: Path) -> list[str]:
     with pytest.raises(ManifestError) as caught:
-        read_manifest(source, out)
+        read_jobs(source, out)
     return [str(problem) for problem in caught.value.problems]
 
 
@@ -45,7 +51,7 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
         "normalize": True,
         "format": "flac",
     }
-    (job,) = read_manifest(write(tmp_path, row), tmp_path / "out")
+    (job,) = read_jobs(write(tmp_path, row), tmp_path / "out")
     assert job.id == "a"
     assert job.text == "Hello."
     assert job.out == tmp_path / "out" / "sub" / "a.flac"
@@ -57,14 +63,14 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
 
 
 def test_a_continuation_has_its_audio_and_its_words(tmp_path: Path) -> None:
-    (job,) = read_manifest(write(tmp_path, {"text": "b", "prompt_audio": "p.wav", "prompt_text": "a"}), tmp_path)
+    (job,) = read_jobs(write(tmp_path, {"text": "b", "prompt_audio": "p.wav", "prompt_text": "a"}), tmp_path)
     assert (job.prompt_audio, job.prompt_text) == (tmp_path / "p.wav", "a")
 
 
 def test_the_line_goes_before_the_command(tmp_path: Path) -> None:
-    common = Common(Settings(seed=1, steps=4), ref=Path("common.wav"), control="slow")
+    common = LineDefaults(Settings(seed=1, steps=4), ref=Path("common.wav"), control="slow")
     source = write(tmp_path, {"text": "a"}, {"text": "b", "ref": "own.wav", "control": "fast", "seed": 2})
-    first, second = read_manifest(source, tmp_path / "out", common)
+    first, second = read_jobs(source, tmp_path / "out", common)
     assert (first.ref, first.control, first.settings) == (Path("common.wav"), "slow", Settings(seed=1, steps=4))
     assert (second.ref, second.control) == (tmp_path / "own.wav", "fast")
     assert second.settings == Settings(seed=2, steps=4)
@@ -72,12 +78,12 @@ def test_the_line_goes_before_the_command(tmp_path: Path) -> None:
 
 def test_a_line_that_continues_leaves_the_description_of_the_command_aside(tmp_path: Path) -> None:
     source = write(tmp_path, {"text": "b", "prompt_audio": "p.wav", "prompt_text": "a"})
-    (job,) = read_manifest(source, tmp_path, Common(control="slow"))
+    (job,) = read_jobs(source, tmp_path, LineDefaults(control="slow"))
     assert job.control is None
 
 
 def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> None:
-    jobs = read_manifest(write(tmp_path, "One.", "# no", "", "Two.", name="a.txt"), tmp_path / "out")
+    jobs = read_jobs(write(tmp_path, "One.", "# no", "", "Two.", name="a.txt"), tmp_path / "out")
     assert [(job.id, job.out.name, job.line) for job in jobs] == [("00001", "00001.wav", 1), ("00002", "00002.wav", 4)]
 
 
@@ -91,7 +97,6 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
             {"text": "a", "id": "x" * 201},
             f"line 1: id: string should have at most 200 characters, not '{'x' * 36}...",
         ),
-        ({"text": "a", "stepz": 3}, "line 1: unknown field 'stepz': did you mean 'steps'?"),
         ({"text": "a", "steps": "ten"}, "line 1: steps: input should be a valid integer, not 'ten'"),
         ({"text": "a", "steps": True}, "line 1: steps: input should be a valid integer, not True"),
         ({"text": "a", "steps": 1}, "line 1: steps must be from 2 to 1000, not 1"),
@@ -114,9 +119,98 @@ def test_a_wrong_line_is_told_by_name(tmp_path: Path, row: dict[str, Any], probl
     assert problems(write(tmp_path, row), tmp_path / "out") == [problem]
 
 
+def read(folder: Path, *lines: dict[str, Any] | str, name: str = "lines.jsonl", **options: Any) -> Manifest:
+    return read_manifest(write(folder, *lines, name=name), folder / "out", options=InputOptions(**options))
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ({"seed": 42.0, "steps": 10.0, "cfg": 2}, Settings(seed=42, steps=10, cfg=2.0)),
+        ({"seed": "42", "steps": " 10 ", "cfg": "1.5", "max_chars": "90.0"}, Settings(42, 1.5, 10, max_chars=90)),
+        ({"seed": None, "steps": float("nan"), "cfg": 3.0}, Settings(cfg=3.0)),
+        ({"normalize": 1.0, "level": "-20"}, Settings(normalize=True, level=-20.0)),
+        ({"normalize": "false", "level": -2e1}, Settings(level=-20.0)),
+    ],
+)
+def test_numbers_as_programs_write_them_are_numbers(tmp_path: Path, given: dict[str, Any], meant: Settings) -> None:
+    (job,) = read(tmp_path, {"text": "a"} | given).jobs
+    assert job.settings == meant
+    assert all(type(value) is type(getattr(meant, name)) for name, value in vars(job.settings).items())
+
+
+def test_a_whole_number_is_an_id_with_and_without_a_point(tmp_path: Path) -> None:
+    assert [job.id for job in read(tmp_path, {"id": 42.0, "text": "a"}, {"id": 7, "text": "b"}).jobs] == ["42", "7"]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("seed", 4.5), ("steps", "1e1"), ("steps", "ten"), ("cfg", "1,5"), ("seed", True)]
+)
+def test_what_is_no_number_is_still_none(tmp_path: Path, name: str, wrong: object) -> None:
+    with pytest.raises(ManifestError, match=f"line 1: {name}: input should be a valid"):
+        read(tmp_path, {"text": "a", name: wrong})
+
+
+def test_unknown_fields_are_kept_and_reported(tmp_path: Path) -> None:
+    found = read(tmp_path, {"Text": "a", "stepz": 3, "Speaker": {"name": "Anna"}}, {"text": "b", "stepz": None})
+    assert [dict(job.extra) for job in found.jobs] == [{"stepz": 3, "Speaker": {"name": "Anna"}}, {"stepz": None}]
+    assert [job.text for job in found.jobs] == ["a", "b"]
+    assert found.notes == ("unknown fields kept as extra: stepz (did you mean steps?), Speaker",)
+    with pytest.raises(ManifestError) as caught:
+        read(tmp_path, {"text": "a", "stepz": 3}, strict=True)
+    assert str(caught.value.problems[0]) == "line 1: unknown field 'stepz': did you mean 'steps'?"
+
+
+def test_fields_by_other_names(tmp_path: Path) -> None:
+    found = read(tmp_path, {"Line": "a", "text": "b", "Nr": 5}, mapping={"text": "line", "id": "nr"})
+    assert [(job.id, job.text, dict(job.extra)) for job in found.jobs] == [("5", "a", {"text": "b"})]
+    with pytest.raises(ManifestError, match="line 1: two names of the field 'seed' in one line, one of them 'Seed'"):
+        read(tmp_path, {"text": "a", "seed": 1, "Seed": 2})
+
+
+@pytest.mark.parametrize("nothing", ["", None])
+def test_a_text_that_is_empty_is_a_line_of_its_own(tmp_path: Path, nothing: str | None) -> None:
+    assert [job.text for job in read(tmp_path, {"text": "a"}, {"text": nothing}, {"text": "c"}).jobs] == ["a", "", "c"]
+
+
+def test_a_mistake_of_every_line_is_one_problem(tmp_path: Path) -> None:
+    with pytest.raises(ManifestError) as caught:
+        read(
+            tmp_path,
+            *({"id": str(n), "text": "a", "steps": f"{n} steps"} for n in range(300)),
+            {"text": "b", "cfg": "x"},
+        )
+    assert [str(problem) for problem in caught.value.problems] == [
+        "line 1: steps: input should be a valid integer, not '0 steps'; likewise 299 more lines, the last is 300",
+        "line 301: cfg: input should be a valid number, not 'x'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "lines", "description", "notes"),
+    [
+        ("a.csv", ("id,text,Mood", "1,a,glad", "2,b,sad"), "a table of 2 rows, columns id, text, Mood", 1),
+        ("a.jsonl", ("# one", '{"text": "a"}'), "JSON Lines of 1 line", 1),
+        ("a.json", ('[{"text": "a"},', '{"text": "b"}]'), "JSON of 2 objects", 0),
+        ("a.txt", ("# one", "# two", "Hello."), "plain text of 1 line", 1),
+        ("a.md", ("# One", "", "Two."), "Markdown of 2 paragraphs", 0),
+        ("a.srt", ("1", "00:00:01,000 --> 00:00:02,000", "Hello."), "SubRip subtitles of 1 cue", 0),
+    ],
+)
+def test_what_it_was_taken_for(tmp_path: Path, name: str, lines: tuple[str, ...], description: str, notes: int) -> None:
+    found = read(tmp_path, *lines, name=name)
+    assert (found.description, len(found.notes)) == (description, notes)
+    assert found.lines()[0] == f"{tmp_path / name}: {description}"
+
+
+def test_comments_are_counted(tmp_path: Path) -> None:
+    found = read(tmp_path, "# one", "#two", "# three", name="a.txt")
+    assert ([job.text for job in found.jobs], found.notes) == (["#two"], ("2 comment lines left out",))
+
+
 def test_a_lone_surrogate_is_refused(tmp_path: Path) -> None:
     assert "half of a surrogate pair" in problems(write(tmp_path, r'{"text": "a\ud800"}'), tmp_path)[0]
-    (job,) = read_manifest(write(tmp_path, r'{"text": "\ud83d\ude00 a"}'), tmp_path)
+    (job,) = read_jobs(write(tmp_path, r'{"text": "\ud83d\ude00 a"}'), tmp_path)
     assert job.text == "\U0001f600 a"
 
 
@@ -140,7 +234,7 @@ def test_doubles_on_one_line_of_an_array_are_doubles_too(tmp_path: Path) -> None
 
 def test_the_format_of_the_command_holds_for_names_that_can_have_it(tmp_path: Path) -> None:
     source = write(tmp_path, {"text": "a", "out": "a.wav"}, {"text": "b", "out": "b.flac"}, {"text": "c", "out": "c"})
-    jobs = read_manifest(source, tmp_path / "out", Common(Settings(format="wav24")))
+    jobs = read_jobs(source, tmp_path / "out", LineDefaults(Settings(format="wav24")))
     assert [(job.out.name, job.format) for job in jobs] == [("a.wav", "wav24"), ("b.flac", "flac"), ("c.wav", "wav24")]
 
 
@@ -167,28 +261,28 @@ def test_outputs_that_differ_at_most_in_case_or_accent_coding_are_doubles(tmp_pa
 
 
 def test_numbers_as_ids_and_tables_of_text(tmp_path: Path) -> None:
-    (job,) = read_manifest(write(tmp_path, {"id": 7, "text": "a"}), tmp_path)
+    (job,) = read_jobs(write(tmp_path, {"id": 7, "text": "a"}), tmp_path)
     assert job.id == "7"
-    (job,) = read_manifest(write(tmp_path, "id,text,steps,cfg", "x,a,6,1.5", name="t.csv"), tmp_path)
+    (job,) = read_jobs(write(tmp_path, "id,text,steps,cfg", "x,a,6,1.5", name="t.csv"), tmp_path)
     assert (job.settings.steps, job.settings.cfg) == (6, 1.5)
 
 
 def test_windows_paths_are_understood(tmp_path: Path) -> None:
     (tmp_path / "voices").mkdir()
     (tmp_path / "voices" / "a.wav").touch()
-    (job,) = read_manifest(write(tmp_path, {"text": "a", "ref": "voices\\a.wav", "out": "x\\y.wav"}), tmp_path / "out")
+    (job,) = read_jobs(write(tmp_path, {"text": "a", "ref": "voices\\a.wav", "out": "x\\y.wav"}), tmp_path / "out")
     assert job.ref == tmp_path / "voices" / "a.wav"
     assert job.out == tmp_path / "out" / "x" / "y.wav"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
 def test_an_empty_manifest_is_refused(tmp_path: Path, text: str) -> None:
-    assert problems(write(tmp_path, text), tmp_path) == ["no lines to speak"]
+    assert problems(write(tmp_path, text), tmp_path)[0].startswith("no lines to speak")
 
 
 def test_a_manifest_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"can't read the manifest .*: No such file"):
-        read_manifest(str(tmp_path / "no.jsonl"), tmp_path)
+        read_jobs(str(tmp_path / "no.jsonl"), tmp_path)
 
 
 def test_settings_and_their_textual_form_have_the_same_fields_and_defaults_that_say_nothing() -> None:
@@ -200,7 +294,7 @@ def test_time_grows_with_the_lines_and_no_faster(tmp_path: Path) -> None:
     def cost(lines: int) -> float:
         source = write(tmp_path, *({"id": f"line-{n}", "text": f"Line {n}.", "seed": n} for n in range(lines)))
         began = time.process_time()
-        assert len(read_manifest(source, tmp_path / "out")) == lines
+        assert len(read_jobs(source, tmp_path / "out")) == lines
         return time.process_time() - began
 
     cost(100)
@@ -217,7 +311,7 @@ def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -
     assert told[1] == "line 100000: id 'LINE-0' is already that of line 1"
     assert len(told) == 2  # that its file is a double too goes without saying
     del rows[70_000], rows[-1]
-    assert len(read_manifest(write(tmp_path, *rows), tmp_path / "out")) == 99_998
+    assert len(read_jobs(write(tmp_path, *rows), tmp_path / "out")) == 99_998
 
 
 @pytest.mark.slow
@@ -231,7 +325,7 @@ def test_a_hundred_thousand_lines_take_less_than_300_mb(tmp_path: Path, reposito
     )
     command = [sys.executable, "-c", code, "batch", source, "-o", "out", "--dry-run"]
     told = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout.split()
-    assert told[:4] == ["100000", "lines", "to", "speak,"]
+    assert told[1:9] == ["JSON", "Lines", "of", "100000", "lines", "100000", "lines", "to"]
     assert told[-3] == "VmHWM:" and int(told[-2]) < 300_000
 
 
@@ -256,7 +350,7 @@ def test_no_line_may_write_over_a_recording_of_any_line(tmp_path: Path, field: s
 def test_no_line_may_write_over_the_recording_of_the_command(tmp_path: Path) -> None:
     source = write(tmp_path, {"text": "a", "id": "voice"}, {"text": "b", "id": "b"})
     with pytest.raises(ManifestError, match=r"line 1: output 'voice\.wav' is the recording"):
-        read_manifest(source, tmp_path, Common(ref=tmp_path / "voice.wav"))
+        read_jobs(source, tmp_path, LineDefaults(ref=tmp_path / "voice.wav"))
 
 
 def test_one_file_under_two_names_is_a_double(tmp_path: Path) -> None:
@@ -318,7 +412,7 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, out: str) -> No
     (told,) = problems(write(tmp_path, {"text": "a", "out": out}), tmp_path / "out")
     assert told.startswith("line 1: out has a name of more than 255 bytes")
     longest = {"text": "a", "out": "a" * 251 + ".wav"}
-    assert read_manifest(write(tmp_path, longest), tmp_path / "out")[0].out.name == longest["out"]
+    assert read_jobs(write(tmp_path, longest), tmp_path / "out")[0].out.name == longest["out"]
 
 
 @pytest.mark.parametrize(

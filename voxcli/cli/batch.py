@@ -26,7 +26,10 @@ def register(app: typer.Typer) -> None:
 
 def batch(
     manifest: Annotated[
-        str, typer.Argument(help="JSON Lines, a JSON array, CSV, TSV or one text a line; - reads stdin.")
+        str,
+        typer.Argument(
+            help="JSON Lines, a table (.csv, .tsv, .xlsx, .ods), Markdown, subtitles or one text a line; - reads stdin."
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files and results.jsonl.")],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print the plan and stop.")] = False,
@@ -41,6 +44,15 @@ def batch(
         Path | None,
         typer.Option("--defaults", metavar="FILE", help="A .yaml file of fields for lines that do not say them."),
     ] = None,
+    input_format: options.InputFormat = None,
+    encoding: options.Encoding = None,
+    column_map: Annotated[
+        list[str] | None,
+        typer.Option("--map", metavar="FIELD=COLUMN", help="Columns by other names, as in text=Line,voice=Character."),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse columns and fields that are unknown, instead of keeping them.")
+    ] = False,
     ref: options.Ref = None,
     voice: options.Voice = None,
     control: options.Control = None,
@@ -89,8 +101,10 @@ def batch(
     from voxcli.artifacts.artifacts import Products
     from voxcli.artifacts.subtitles import subtitles_named
     from voxcli.cluster.options import make_crew
+    from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
-    from voxcli.inputs.manifest import Common, read_manifest
+    from voxcli.inputs.document import InputOptions, format_named
+    from voxcli.inputs.manifest import LineDefaults, read_manifest
     from voxcli.jobs.plan import make_plan
     from voxcli.run.profile import Stages
     from voxcli.run.resume import Redo, preview
@@ -99,7 +113,7 @@ def batch(
 
     stages = Stages()
     crew = make_crew(workers, ray_address, max_retries, hang_timeout)
-    common = read_defaults(defaults) if defaults is not None else Common()
+    common = read_defaults(defaults) if defaults is not None else LineDefaults()
     settings = options.settings(
         preset,
         common.settings,
@@ -128,25 +142,30 @@ def batch(
         voice=named or (None if ref else common.voice),
         control=control or common.control,
     )
+    read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with stages("manifest"):
-        jobs = read_manifest(manifest, out, common, inputs)
+        found = read_manifest(manifest, out, common, inputs, read)
     kind = subtitles_named(subtitles)
-    products = Products(jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
+    products = Products(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     with stages("plan"):
-        plan = make_plan(jobs)
+        plan = make_plan(found.jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
-        print("\n".join(map(shown, [*plan.lines(), *preview(plan, out, redo, speed_of(engine))])))
+        print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(engine))])))
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.speak import speak_all
 
+    for line in found.lines():
+        options.say(line)
     speakers = None
     if crew is not None:
         from voxcli.cluster.ray_pool import speak_on  # brings Ray: only when that is asked for
 
         speakers = partial(speak_on, crew)
     summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, workers=speakers)
-    print("\n".join(map(shown, [*summary.lines(), *(stages.lines() if profile else [])])), file=sys.stderr)
+    print(
+        "\n".join(map(shown, [*summary.lines(), *found.notes, *(stages.lines() if profile else [])])), file=sys.stderr
+    )
     if summary.error is not None:
         raise summary.error
     if summary.failed or (summary.cut_off and not allow_truncated):

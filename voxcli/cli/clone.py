@@ -47,6 +47,8 @@ def clone(
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
     subtitles: options.SubtitleKind = None,
+    input_format: options.InputFormat = None,
+    encoding: options.Encoding = None,
     raw: options.Raw = False,
     allow_truncated: options.AllowTruncated = False,
     model: options.Model = None,
@@ -84,7 +86,7 @@ def clone(
     inputs = options.protected(preset, engine)
     protect_text(inputs, text, file)
     job = single_job(
-        read_text(text, file),
+        read_text(text, file, input_format, encoding),
         out,
         ref=None if ref_text else ref,
         prompt_audio=ref if ref_text else None,

@@ -131,6 +131,18 @@ Lora = Annotated[
     Path | None,
     typer.Option("--lora", metavar="FOLDER", help="Merge a LoRA adapter: lora_weights.safetensors, lora_config.json."),
 ]
+InputFormat = Annotated[
+    str | None,
+    typer.Option(
+        "--input-format",
+        metavar="FORMAT",
+        help="jsonl, json, csv, tsv, filelist, text, markdown, srt, vtt, xlsx or ods.  [default: by content and name]",
+    ),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option("--encoding", help="Of the input, such as windows-1252.  [default: by its bytes, UTF-8 mostly]"),
+]
 Device = Annotated[str, typer.Option("--device", callback=check_device, help="auto, cpu, cuda, cuda:N or mps.")]
 Dtype = Annotated[str, typer.Option("--dtype", callback=check_dtype, help="auto, float32, bfloat16 or float16.")]
 MaxBatch = Annotated[

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,12 +14,11 @@ from voxcli.cli import options
 from voxcli.cli.options import examples
 from voxcli.cli.single import speak
 from voxcli.errors import InputError
-from voxcli.files.read import read_named, read_stream
 
 if TYPE_CHECKING:
     from voxcli.jobs.protected import ProtectedInputs
 
-MOST_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
+MAX_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
 EXAMPLES = examples(
     'voxcpm2 synth "The sun is rising." -o sunrise.wav',
     "voxcpm2 synth --file chapter.txt -o chapter.flac --seed 7",
@@ -46,6 +47,8 @@ def synth(
     sample_rate: options.SampleRate = None,
     level: options.Level = None,
     subtitles: options.SubtitleKind = None,
+    input_format: options.InputFormat = None,
+    encoding: options.Encoding = None,
     raw: options.Raw = False,
     allow_truncated: options.AllowTruncated = False,
     model: options.Model = None,
@@ -73,7 +76,8 @@ def synth(
     inputs = options.protected(preset, engine)
     protect_text(inputs, text, file)
     named = options.voice_file(voice, ref)
-    job = single_job(read_text(text, file), out, ref=ref, control=control, voice=named, settings=settings)
+    words = read_text(text, file, input_format, encoding)
+    job = single_job(words, out, ref=ref, control=control, voice=named, settings=settings)
     speak(job, engine, inputs, subtitles=subtitles, raw=raw, allow_truncated=allow_truncated)
 
 
@@ -85,19 +89,32 @@ def protect_text(inputs: ProtectedInputs, text: str | None, file: Path | None) -
         inputs.add_stream(sys.stdin, "the text")
 
 
-def read_text(text: str | None, file: Path | None) -> str:
+def read_text(text: str | None, file: Path | None, input_format: str | None = None, encoding: str | None = None) -> str:
     """The text of the argument, of a file or of stdin. Raises InputError when there is none, or more than one."""
     if text is not None and file is not None:
         raise InputError("give the text as an argument, or with --file, and not both")
     if text is None and file is None:
         raise InputError("no text given")
     if text is not None and text != "-":
+        _refuse_file_name(text)
         return text
-    from voxcli.inputs.rows import decode
+    from voxcli.inputs.columns import Columns
+    from voxcli.inputs.document import STDIN, InputOptions, describe, format_named, notes, open_document, read_prose
+    from voxcli.inputs.rows import Remarks
 
-    try:
-        if file is None or str(file) == "-":
-            return decode(read_stream(sys.stdin.buffer, MOST_BYTES), "stdin")
-        return decode(read_named(file, MOST_BYTES), str(file))
-    except OSError as error:
-        raise InputError(f"can't read {file or 'stdin'}: {error.strerror or error}") from error
+    read = InputOptions(format_named(input_format), encoding)
+    columns, remarks = Columns(), Remarks()
+    document = open_document(STDIN if file is None else str(file), MAX_BYTES, read, columns)
+    found = read_prose(document, remarks)
+    told = notes(remarks, columns)
+    if document.format != "text" or document.encoding is not None:
+        told.insert(0, describe(document, None, remarks))
+    for note in told:
+        options.say(f"{document.name}: {note}")
+    return found
+
+
+def _refuse_file_name(text: str) -> None:
+    """Nobody wants the name of a file spoken that lies right here."""
+    if re.fullmatch(r"\S{1,250}\.\w{1,8}", text) and os.path.isfile(text):
+        raise InputError(f"{text!r} is a file here: speak what is in it with --file {text}")

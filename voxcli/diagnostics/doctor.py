@@ -15,7 +15,12 @@ from typing import Literal
 from voxcli.model import hub as models
 from voxcli.model.hub import FULL_MODEL, VARIABLE
 
-EXTRAS = {"normalize": ("wetext", "inflect"), "plot": ("matplotlib",), "ray": ("ray",)}
+EXTRAS = {
+    "normalize": ("wetext", "inflect"),
+    "plot": ("matplotlib",),
+    "ray": ("ray",),
+    "tables": ("python_calamine",),
+}
 State = Literal["ok", "note", "missing"]
 
 

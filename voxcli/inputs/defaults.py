@@ -12,7 +12,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from voxcli.errors import InputError
-from voxcli.inputs.manifest import Common, messages_of
+from voxcli.inputs.manifest import LineDefaults
+from voxcli.inputs.problems import faults_of
 from voxcli.inputs.schema import LineFields
 from voxcli.inputs.yamlfile import read_yaml
 from voxcli.jobs.settings import DEFAULTS, NAMES
@@ -23,18 +24,20 @@ class DefaultFields(LineFields):
     """All that a line may say, but what names the line itself and the preset, which has an option."""
 
 
-def read_defaults(path: Path) -> Common:
+def read_defaults(path: Path) -> LineDefaults:
     """Raises InputError, naming the file and every field that is wrong."""
     values = read_yaml(path, "the defaults file")
     try:
         fields = DefaultFields.model_validate(values or {}, strict=True)
         settings = DEFAULTS.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
     except ValidationError as error:
-        wrong = "; ".join(messages_of(error, values if isinstance(values, dict) else {}, DefaultFields))
+        wrong = "; ".join(
+            fault.message for fault in faults_of(error, values if isinstance(values, dict) else {}, DefaultFields)
+        )
         raise InputError(f"defaults {path}: {wrong}") from error
     except InputError as error:
         raise InputError(f"defaults {path}: {error}") from error
-    return Common(
+    return LineDefaults(
         settings,
         ref=path.parent / fields.ref if fields.ref else None,
         prompt_audio=path.parent / fields.prompt_audio if fields.prompt_audio else None,

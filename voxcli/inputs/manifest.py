@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Any, cast
 
-from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import Required, TypedDict
 
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.files.names import one_name, unusable_name
-from voxcli.files.read import read_named, read_stream
+from voxcli.inputs.columns import Columns
+from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
 from voxcli.inputs.presets import preset_path, read_preset
-from voxcli.inputs.rows import RawRow, decode, read_rows
-from voxcli.inputs.schema import LineFields
+from voxcli.inputs.problems import Problems, faults_of
+from voxcli.inputs.rows import NOTHING, RawRow, Remarks
+from voxcli.inputs.schema import FIELD_NAMES, Row
+from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import DEFAULT_FORMAT, OutputFolder, extension_of, format_of
@@ -28,31 +30,8 @@ from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.voices.store import voice_path
 
-STDIN = "-"
-MOST_BYTES = 1 << 30
-
-
-Identity = Annotated[
-    str,
-    Field(min_length=1, max_length=200),
-    BeforeValidator(lambda value: str(value) if type(value) is int else value),
-]
-
-
-class Row(LineFields):
-    """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
-
-    id: Identity | None = None
-    """a name, unique also when case is ignored; the number of the line's place if it is missing"""
-    text: str
-    """what is spoken; must be there. A description in brackets may come first: `(a warm, slow voice)Hello.`"""
-    out: str | None = None
-    """the file, inside the output folder; made from `id` if it is missing"""
-    preset: str | None = None
-    """a preset for this line alone; what the line says itself goes before it"""
-
-
-FIELD_NAMES = tuple(Row.model_fields)
+FIELDS = frozenset(FIELD_NAMES)
+MAX_BYTES = 1 << 30
 
 
 def _checker() -> Any:
@@ -68,7 +47,7 @@ CHECKER = _checker()
 
 
 @dataclass(frozen=True)
-class Common:
+class LineDefaults:
     """What every line takes when it says nothing itself: the defaults file, the preset, the flags of the command."""
 
     settings: Settings = DEFAULTS
@@ -80,9 +59,27 @@ class Common:
     pause_after: float | None = None
 
 
+@dataclass(frozen=True)
+class Manifest:
+    """jobs, in the order of the file, and what it was taken for, with notes for people."""
+
+    jobs: list[Job]
+    name: str = ""
+    description: str = ""
+    notes: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        """For people: what it is, and what of it is not spoken."""
+        return [f"{self.name}: {self.description}", *self.notes]
+
+
 def read_manifest(
-    source: str, out: Path, common: Common = Common(), inputs: ProtectedInputs | None = None
-) -> list[Job]:
+    source: str,
+    out: Path,
+    defaults: LineDefaults = LineDefaults(),
+    inputs: ProtectedInputs | None = None,
+    options: InputOptions = AS_IT_IS,
+) -> Manifest:
     """The jobs of a manifest file, or of stdin (`-`), that write into the folder `out`.
 
     inputs: what else the command reads; gets the manifest and all that its lines name.
@@ -90,40 +87,34 @@ def read_manifest(
     Raises InputError when it can't be read, ManifestError with all its problems when it can't be used.
     """
     inputs = ProtectedInputs() if inputs is None else inputs
-    name, folder, data = _load(source, inputs)
-    builder = _Builder(folder, OutputFolder(out), common, inputs)
+    inputs.add_stream(sys.stdin, "the manifest") if source == STDIN else inputs.add(Path(source), "the manifest")
+    columns, remarks = Columns(options.mapping, strict=options.strict), Remarks()
+    document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
+    builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
     with no_collection():
-        for row in read_rows(name, decode(data, name)):
+        for row in read_rows(document, columns, remarks):
             builder.add(row)
         builder.finish()
+    told = notes(remarks, columns)
     if not builder.jobs and not builder.problems:
-        builder.problems.append(Problem(0, "no lines to speak"))
+        builder.problems.add(0, f"no lines to speak{(told and f' ({told[0]})') or ''}")
     if builder.problems:
-        raise ManifestError(name, builder.problems)
-    return builder.jobs
-
-
-def _load(source: str, inputs: ProtectedInputs) -> tuple[str, Path, bytes]:
-    path = Path(source)
-    try:
-        if source == STDIN:
-            inputs.add_stream(sys.stdin, "the manifest")
-            return "stdin", Path(), read_stream(sys.stdin.buffer, MOST_BYTES)
-        inputs.add(path, "the manifest")
-        return source, path.parent, read_named(path, MOST_BYTES)
-    except OSError as error:
-        raise InputError(f"can't read the manifest {source}: {error.strerror or error}") from error
+        raise ManifestError(document.name, builder.problems.listed())
+    return Manifest(builder.jobs, document.name, describe(document, len(builder.jobs), remarks), tuple(told))
 
 
 class _Builder:
-    def __init__(self, folder: Path, outputs: OutputFolder, common: Common, inputs: ProtectedInputs):
+    def __init__(
+        self, folder: Path, outputs: OutputFolder, defaults: LineDefaults, inputs: ProtectedInputs, columns: Columns
+    ):
         self.folder = folder
         self.outputs = outputs
-        self.common = common
+        self.defaults = defaults
+        self.columns = columns
         self.inputs = inputs
-        self._alone = replace(common, ref=None, prompt_audio=None, prompt_text=None)
+        self._alone = replace(defaults, ref=None, prompt_audio=None, prompt_text=None)
         self.jobs: list[Job] = []
-        self.problems: list[Problem] = []
+        self.problems = Problems()
         self._rows = 0
         self._ids: dict[str, Job] = {}
         self._registry = OutputRegistry[Job | str]()
@@ -136,17 +127,24 @@ class _Builder:
     def add(self, raw: RawRow | Problem) -> None:
         self._rows += 1
         if isinstance(raw, Problem):
-            self.problems.append(raw)
+            self.problems.add(raw.line, raw.message, raw.message[:20])
             return
+        fields, extra = raw.fields, raw.extra
         try:
-            row = CHECKER.validate_python(raw.fields, strict=raw.typed)
+            if not fields.keys() <= FIELDS or self.columns.mapping:
+                fields, extra = self._split(raw)
+            row = self._checked(fields, raw.typed)
         except ValidationError as error:
-            self.problems.extend(Problem(raw.line, message) for message in messages_of(error, raw.fields, Row))
+            for fault in faults_of(error, fields, Row):
+                self.problems.add(raw.line, fault.message, fault.kind)
+            return
+        except InputError as error:
+            self.problems.add(raw.line, str(error))
             return
         try:
-            job = self._job(row, raw.line)
+            job = self._job(row, raw.line, extra)
         except InputError as error:
-            self.problems.append(Problem(raw.line, str(error)))
+            self.problems.add(raw.line, str(error))
             return
         self.jobs.append(job)
         self._claim(job, names_its_file="out" in row)
@@ -162,6 +160,27 @@ class _Builder:
         if taken is not None:
             self._refuse(job, f"is already that of {_named(taken)}")
 
+    def _split(self, raw: RawRow) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+        """Fields by their own names, and all else. Tables have this done for their header."""
+        if not raw.typed:
+            return raw.fields, raw.extra
+        fields, extra = self.columns.split(raw.fields)
+        return (fields | extra, NOTHING) if self.columns.strict else (fields, extra)
+
+    def _checked(self, fields: Mapping[str, Any], typed: bool) -> Mapping[str, Any]:
+        """Raises ValidationError. Numbers may stand in quotes; so may whole ones have a point. None says nothing."""
+        if None in fields.values():  # but a text that is null is there, and empty
+            fields = {name: value for name, value in fields.items() if value is not None or name == "text"}
+            if fields.get("text", "") is None:
+                fields["text"] = ""
+        try:
+            return cast(Mapping[str, Any], CHECKER.validate_python(fields, strict=typed))
+        except ValidationError:
+            converted = with_numbers(fields)
+            if converted == fields and all(type(converted[name]) is type(fields[name]) for name in fields):
+                raise
+            return cast(Mapping[str, Any], CHECKER.validate_python(converted, strict=typed))
+
     def finish(self) -> None:
         """What shows only when all lines are there."""
         for job in self.jobs:
@@ -170,14 +189,13 @@ class _Builder:
             self._refuse(clash.owner, f"is {clash.input}")
         for way in self._registry.in_the_way():
             self._refuse(way.owner, f"is in the folder {way.folder!r}, a file of {_named(way.other)}")
-        self.problems.sort(key=lambda problem: problem.line)
 
     def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
         line, name = (owner.line, f"output {owner.out.name!r}") if isinstance(owner, Job) else (0, owner)
-        self.problems.append(Problem(line, f"{what or name} {why}"))
+        self.problems.add(line, f"{what or name} {why}")
 
-    def _job(self, row: Mapping[str, Any], line: int) -> Job:
-        said, common = row.get, self.common
+    def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Job:
+        said, common = row.get, self.defaults
         identity = said("id") or f"{self._rows:05d}"
         values = {name: row[name] for name in row.keys() & NAMES}
         if "preset" in row:
@@ -206,6 +224,7 @@ class _Builder:
             settings=settings,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
+            extra=extra,
         )
 
     def _format(self, row: Mapping[str, Any], out: Path, named: str | None) -> str:
@@ -244,22 +263,3 @@ def _usable(path: Path, name: str, field: str) -> Path:
 
 def _named(owner: Job | str) -> str:
     return f"line {owner.line}" if isinstance(owner, Job) else "the run itself"
-
-
-def messages_of(error: ValidationError, given: Mapping[str, Any], model: type[LineFields]) -> list[str]:
-    """What is wrong with the fields that were given, one phrase each."""
-    known = tuple(model.model_fields)
-    messages = []
-    for problem in error.errors(include_url=False, include_context=False):
-        name = str(problem["loc"][0]) if problem["loc"] else "line"
-        if problem["type"] == "extra_forbidden":
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
-            messages.append(f"unknown field {name!r}: {hint}")
-        elif problem["type"] == "missing":
-            messages.append(f"field {name!r} is missing")
-        else:
-            value = repr(given.get(name))
-            shown = value if len(value) <= 40 else value[:37] + "..."
-            messages.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}, not {shown}")
-    return messages

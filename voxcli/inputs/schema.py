@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class SettingFields(BaseModel):
@@ -47,3 +49,26 @@ class LineFields(SettingFields):
     """a named voice (see Voices), or the path of a voice file that ends in `.safetensors`"""
     pause_after: float | None = None
     """seconds of silence after the line where a batch is joined"""
+
+
+Identity = Annotated[
+    str,
+    Field(min_length=1, max_length=200),
+    BeforeValidator(lambda value: str(value) if type(value) is int else value),
+]
+
+
+class Row(LineFields):
+    """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
+
+    id: Identity | None = None
+    """a name, unique also when case is ignored; the number of the line's place if it is missing"""
+    text: str
+    """what is spoken; must be there. A description in brackets may come first: `(a warm, slow voice)Hello.`"""
+    out: str | None = None
+    """the file, inside the output folder; made from `id` if it is missing"""
+    preset: str | None = None
+    """a preset for this line alone; what the line says itself goes before it"""
+
+
+FIELD_NAMES = tuple(Row.model_fields)

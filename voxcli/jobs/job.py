@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from voxcli.audio.write import rates_of
 from voxcli.errors import InputError
@@ -24,6 +26,7 @@ class Job:
     voice:         the file of a named voice (`voxcli.voices.store`).
     pause_after:   seconds of silence after it where a batch is joined to one file.
     line:          where it stands in its manifest, from 1; 0 without one.
+    extra:         what its line holds besides, as it is there; results give it back.
     """
 
     id: str
@@ -38,6 +41,7 @@ class Job:
     settings: Settings = DEFAULTS
     pause_after: float = PAUSE_AFTER
     line: int = 0
+    extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if self.prompt_audio is not None and not self.prompt_text:

@@ -1,0 +1,89 @@
+"""Subtitles, SubRip (.srt) or WebVTT (.vtt), as lines to speak: a cue a line, its number the id, its tags dropped."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from voxcli.errors import Problem
+from voxcli.inputs.rows import RawRow, Remarks
+
+_TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
+_TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t].*)?")
+_TAG = re.compile(r"</?(?:[a-z][^<>\n]{0,200}|\d[\d:.]{0,20})>|\{\\[^{}\n]{0,200}\}", re.IGNORECASE)
+_BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
+
+
+class Cue(NamedTuple):
+    """line: where it begins, from 1.  name: its number or identifier; may be empty."""
+
+    line: int
+    name: str
+    text: str
+
+
+def is_timing(line: str) -> bool:
+    """Whether the line tells from when to when a cue is shown."""
+    return _TIMING.fullmatch(line) is not None
+
+
+def read_cues(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+    """Rows of the cues. Ids are left out where they are not unique: then lines are numbered in their order."""
+    cues: list[Cue] = []
+    for cue in _cues(text):
+        if isinstance(cue, Problem):
+            yield cue
+        elif cue.text:
+            cues.append(cue)
+        else:
+            remarks.left_out["empty cue"] += 1
+    names = {cue.name.casefold() for cue in cues}
+    named = len(names) == len(cues) and "" not in names and all(len(name) <= 200 for name in names)
+    for cue in cues:
+        fields: dict[str, Any] = {"id": cue.name, "text": cue.text} if named else {"text": cue.text}
+        yield RawRow(cue.line, fields)
+
+
+def _cues(text: str) -> Iterator[Cue | Problem]:
+    lines = text.split("\n")
+    web = lines[0].startswith("WEBVTT")
+    times = [number for number, line in enumerate(lines) if "-->" in line and is_timing(line)]
+    wrong = [number for number, line in enumerate(lines) if "-->" in line and not is_timing(line)]
+    starts = [number - 1 if number and _is_name(lines, number - 1, web) else number for number in times]
+    for place, (start, time) in enumerate(zip(starts, times, strict=True)):
+        end = starts[place + 1] if place + 1 < len(starts) else len(lines)
+        words = _words(lines[time + 1 : end], web)
+        yield Cue(start + 1, lines[start].strip() if start < time else "", words)
+    for number in wrong:
+        if not web or not _in_note(lines, number):
+            yield Problem(number + 1, "not the time of a cue, such as 00:00:01,000 --> 00:00:03,000")
+
+
+def _is_name(lines: list[str], number: int, web: bool) -> bool:
+    """The line over a cue's time: its number, or in WebVTT any line that stands below a blank one."""
+    line = lines[number].strip()
+    if web:
+        return bool(line) and number > 0 and not lines[number - 1].strip()
+    return line.isdecimal()
+
+
+def _in_note(lines: list[str], number: int) -> bool:
+    while number > 0 and lines[number - 1].strip():
+        number -= 1
+    return _BLOCK.fullmatch(lines[number]) is not None
+
+
+def _words(lines: list[str], web: bool) -> str:
+    """A cue's text may have blank lines in it; in WebVTT a note may follow it."""
+    kept = []
+    skipped = False
+    for number, line in enumerate(lines):
+        below_blank = number == 0 or not lines[number - 1].strip()
+        if below_blank and number:
+            skipped = web and _BLOCK.fullmatch(line) is not None
+        if not skipped and line.strip():
+            kept.append(line.strip())
+    words = _TAG.sub("", "\n".join(kept))
+    return (html.unescape(words) if web else words).strip()

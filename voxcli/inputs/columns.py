@@ -1,0 +1,169 @@
+"""Names of columns and of JSON fields -> fields of a line, in any case, or as `--map` says; all others are `extra`."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from voxcli.errors import InputError
+from voxcli.inputs.schema import FIELD_NAMES
+
+MAX_NAMES = 1000  # different ones that are remembered, and counted: JSON may have another in each line
+MAX_LISTED = 20  # names in one message
+MAX_SHOWN = 40  # characters of a name
+# What others call the column of the text: named in a hint, never taken for it.
+_TEXTS = ("line", "sentence", "transcript", "transcription", "utterance", "dialogue", "content", "script", "prompt")
+
+
+def parse_map(values: Iterable[str]) -> dict[str, str]:
+    """`text=Line,voice=Character` as {field: column}. Raises InputError."""
+    found: dict[str, str] = {}
+    for value in values:
+        for pair in re.split(r",(?=\s*\w+\s*=)", value):
+            field, equals, column = (part.strip() for part in pair.partition("="))
+            if not equals or not field or not column:
+                raise InputError(f"--map takes FIELD=COLUMN, such as text=Line,voice=Character, not {shorten(pair)!r}")
+            if field not in FIELD_NAMES:
+                raise InputError(f"--map {shorten(pair)}: there is no field {shorten(field)!r}{hint(field)}")
+            if field in found:
+                raise InputError(f"--map names two columns for {field!r}: {found[field]!r} and {column!r}")
+            found[field] = column
+    return found
+
+
+@dataclass(frozen=True)
+class Header:
+    """Where the cells of a row go: `fields` and `extra` are (place of the cell, name)."""
+
+    fields: tuple[tuple[int, str], ...]
+    extra: tuple[tuple[int, str], ...]
+    width: int
+    names: tuple[str, ...]
+
+
+class Columns:
+    """mapping: {field: column} of `--map`.  strict: a name that is no field is a problem."""
+
+    def __init__(self, mapping: Mapping[str, str] | None = None, *, strict: bool = False):
+        self.mapping = dict(mapping or {})
+        self.strict = strict
+        self.unused: Counter[str] = Counter()
+        self._mapped = {_key(column): field for field, column in self.mapping.items()}
+        self._known: dict[str, str | None] = {}
+
+    def field(self, name: str) -> str | None:
+        """The field that a column or key is; None for none."""
+        try:
+            return self._known[name]
+        except KeyError:
+            pass
+        key = _key(name)
+        found = self._mapped.get(key)
+        if found is None and key in FIELD_NAMES and key not in self.mapping:
+            found = key
+        if len(self._known) < MAX_NAMES:
+            self._known[name] = found
+        return found
+
+    def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Fields of a line, and what else its JSON object holds. Raises InputError for two names of one field."""
+        fields: dict[str, Any] = {}
+        extra: dict[str, Any] = {}
+        for name, value in values.items():
+            field = self.field(name)
+            if field is None:
+                extra[name] = value
+                self._note(name)
+            elif field in fields:
+                raise InputError(f"two names of the field {field!r} in one line, one of them {shorten(name)!r}")
+            else:
+                fields[field] = value
+        return fields, extra
+
+    def header(self, cells: Sequence[str]) -> Header:
+        """Raises InputError when it has no column for the text, or two of one name."""
+        names = [cell.strip() for cell in cells]
+        while names and not names[-1]:
+            names.pop()
+        fields: list[tuple[int, str]] = []
+        extra: list[tuple[int, str]] = []
+        taken: dict[str, str] = {}
+        for place, name in enumerate(names):
+            field = self.field(name) if name else None
+            shown = name or f"column {place + 1}"
+            first = taken.setdefault(field or f"={shown}", shown)
+            if first is not shown:
+                raise InputError(
+                    f"columns {shorten(first)!r} and {shorten(shown)!r} are both the field {field!r}: "
+                    f"choose one with --map {field}=COLUMN"
+                    if field and first != shown
+                    else f"column {shorten(name)!r} stands twice in the header"
+                )
+            (fields if field else extra).append((place, field or shown))
+        self._check(names, {field for _, field in fields})
+        for _, name in extra:
+            self._note(name)
+        return Header(tuple(fields), tuple(extra), len(names), tuple(name for name in names if name))
+
+    def _check(self, names: Sequence[str], fields: set[str]) -> None:
+        for field, column in self.mapping.items():
+            if field not in fields:
+                raise InputError(f"--map {field}={column}: no such column; {_columns(names)}")
+        if "text" not in fields:
+            likely = next((name for name in names if _key(name) in _TEXTS), None)
+            raise InputError(
+                f"no column 'text'; {_columns(names)}: is the header row missing? Name the columns in the first line, "
+                f"or the one to speak with --map text={shorten(likely) if likely else 'COLUMN'}"
+            )
+        if self.strict:
+            unknown = [name for name in names if name and self.field(name) is None]
+            if unknown:
+                raise InputError(f"unknown column {shorten(unknown[0])!r}{hint(unknown[0])} (--strict)")
+
+    def _note(self, name: str) -> None:
+        if name in self.unused or len(self.unused) < MAX_NAMES:
+            self.unused[name] += 1
+
+    def notes(self) -> list[str]:
+        """What to say of names that are no field."""
+        if not self.unused:
+            return []
+        shown = [f"{shorten(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
+        more = f" and {len(self.unused) - MAX_LISTED} more" if len(self.unused) > MAX_LISTED else ""
+        what = "field" if len(self.unused) == 1 else "fields"
+        return [f"unknown {what} kept as extra: {', '.join(shown)}{more}"]
+
+
+def hint(name: str, known: Sequence[str] = FIELD_NAMES) -> str:
+    """What an unknown name may have been meant for."""
+    close = _close(name, known)
+    return f": did you mean {close!r}?" if close else f": known are {', '.join(known)}"
+
+
+def shorten(name: str) -> str:
+    return name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 3] + "..."
+
+
+def _like(name: str) -> str:
+    close = _close(name)
+    return f" (did you mean {close}?)" if close else ""
+
+
+def _close(name: str, known: Sequence[str] = FIELD_NAMES) -> str | None:
+    close = difflib.get_close_matches(_key(name[:MAX_SHOWN]), known, n=1)
+    return close[0] if close else None
+
+
+def _columns(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(shorten(name)) for name in names[:MAX_LISTED])
+    more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
+    return f"the first line is {shown}{more}" if names else "the first line is empty"
+
+
+def _key(name: str) -> str:
+    return "_".join(unicodedata.normalize("NFC", name).casefold().replace("-", " ").replace("_", " ").split())

@@ -1,0 +1,130 @@
+"""What is this text? By what it says first, and by its file's name second, for files, stdin and pipes alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Literal
+
+from voxcli.inputs.captions import is_timing
+from voxcli.inputs.columns import Columns
+from voxcli.inputs.filelist import is_filelist
+from voxcli.inputs.markdown import SUFFIXES as MARKDOWN
+from voxcli.inputs.rows import DECODER
+from voxcli.inputs.signatures import Refusal
+from voxcli.inputs.tables import find_layout
+
+Format = Literal["jsonl", "json", "csv", "tsv", "filelist", "text", "markdown", "srt", "vtt", "xlsx", "ods"]
+
+_BY_SUFFIX: Mapping[str, Format] = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    **dict.fromkeys(MARKDOWN, "markdown"),
+}
+_SAVE_TEXT = "save its text as .txt or .md"
+_HTML = Refusal("an HTML page", f"{_SAVE_TEXT}, or `pandoc FILE -t plain --wrap=none -o FILE.txt`")
+_XML = Refusal("an XML document", _SAVE_TEXT)
+_OTHER_SUBTITLES = Refusal("subtitles of another kind than .srt and .vtt", "convert them to .srt")
+_NOT_READ: Mapping[str, Refusal] = {
+    **dict.fromkeys((".yaml", ".yml", ".toml", ".ini"), Refusal("a settings file", "use JSON Lines or a table")),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
+    ".xml": _XML,
+    ".tex": Refusal("a LaTeX document", "convert it: `pandoc FILE -t plain --wrap=none -o FILE.txt`"),
+    **dict.fromkeys((".ass", ".ssa", ".sbv", ".sub", ".lrc", ".ttml"), _OTHER_SUBTITLES),
+}
+BEGINNING = 4096  # characters in which a document says what it is
+_PROLOG = r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*"
+_HTML_START = re.compile(_PROLOG + r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+_XML_START = re.compile(r"\s*<(?:\?xml|rss|feed|tt|TEI|FictionBook|svg)\b(?![^<]*<speak\b)")
+_OTHER_CUES = re.compile(
+    r"\s*(?:\[Script Info\]|\{\d+\}\{\d*\}|\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n|\[\d\d:\d\d\.\d\d\d?\])"
+)
+_ARRAY = re.compile(r'\s*\[\s*(?:\{\s*["\'}]|\]\s*\Z)')  # of objects, or empty
+_OBJECT = re.compile(r"\{\s*(?:\}|\"(?:[^\"\\\n]|\\.)*\"\s*:|'(?:[^'\\\n]|\\.)*'\s*:)")
+
+
+def detect(text: str, suffix: str, columns: Columns) -> Format | Refusal:
+    """`suffix`: of the file's name, in small letters; empty where it has none, as stdin."""
+    return _by_content(text) or _by_name(text, suffix) or _by_shape(text, columns)
+
+
+def _by_content(text: str) -> Format | Refusal | None:
+    """What says itself what it is."""
+    beginning = text[:BEGINNING]
+    if _HTML_START.match(beginning):
+        return _HTML
+    if _XML_START.match(beginning):
+        return _XML
+    if re.match(r"\s*WEBVTT(?:[ \t\n]|\Z)", beginning):
+        return "vtt"
+    lines = [line for line in beginning.split("\n") if line.strip()][:2]
+    if any(is_timing(line) for line in lines[:1]) or (
+        len(lines) > 1 and lines[0].strip().isdecimal() and is_timing(lines[1])
+    ):
+        return "srt"
+    if _OTHER_CUES.match(beginning):
+        return _OTHER_SUBTITLES
+    return _json_kind(text)
+
+
+def _json_kind(text: str) -> Format | None:
+    start = _past_comments(text)
+    if text.startswith("{", start) and _OBJECT.match(text, start):
+        return "json" if _spans_lines(text, start) else "jsonl"
+    if _ARRAY.match(text) or (text.startswith("[", start) and _is_list(text)):
+        return "json"
+    return None
+
+
+def _past_comments(text: str) -> int:
+    """Where the first line begins that is neither blank nor a comment, without the space before it."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        line = text[start : end if end >= 0 else len(text)]
+        if line.strip() and not line.lstrip().startswith("#"):
+            return start + len(line) - len(line.lstrip())
+        if end < 0:
+            break
+        start = end + 1
+    return len(text)
+
+
+def _spans_lines(text: str, start: int) -> bool:
+    """Whether the JSON object that begins there goes over several lines."""
+    end = text.find("\n", start)
+    try:
+        return end >= 0 and DECODER.raw_decode(text, start)[1] > end
+    except (ValueError, RecursionError):
+        return False
+
+
+def _is_list(text: str) -> bool:
+    """Whether it is JSON from its first bracket to its last, unlike "[1] A note." or "[laughs] Hello."."""
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+
+
+def _by_name(text: str, suffix: str) -> Format | Refusal | None:
+    named = _BY_SUFFIX.get(suffix)
+    if named == "json":
+        return "json" if text.lstrip().startswith("[") else "jsonl"
+    if named == "csv" and is_filelist(text):
+        return "filelist"
+    return named or _NOT_READ.get(suffix)
+
+
+def _by_shape(text: str, columns: Columns) -> Format:
+    """What looks like a table in every line, though nothing says so; else it is text."""
+    if find_layout(text, columns) is not None:
+        return "csv"
+    return "filelist" if is_filelist(text) else "text"

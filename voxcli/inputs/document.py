@@ -1,0 +1,187 @@
+"""A file, stdin or a pipe that somebody handed in: opened, told what it is, decoded; its rows, or its whole text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import get_args
+
+from voxcli.errors import InputError, Problem
+from voxcli.files.read import read_named, read_stream
+from voxcli.inputs.captions import read_cues
+from voxcli.inputs.columns import Columns
+from voxcli.inputs.detect import Format, detect
+from voxcli.inputs.encoding import NotText, decode
+from voxcli.inputs.filelist import read_filelist
+from voxcli.inputs.markdown import blocks, read_markdown
+from voxcli.inputs.rows import RawRow, Remarks, read_json, read_json_lines, read_lines
+from voxcli.inputs.signatures import Refusal, binary_kind, unreadable_kind
+from voxcli.inputs.spreadsheet import read_spreadsheet
+from voxcli.inputs.tables import Layout, find_layout, read_table
+from voxcli.terminal import counted
+
+STDIN = "-"
+FORMATS: tuple[Format, ...] = get_args(Format)
+MAX_COLUMNS_SHOWN = 12
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """What the command says of its input.
+
+    format:    one of FORMATS; None leaves it to the content and the name.
+    encoding:  None leaves it to the bytes.
+    mapping:   {field: column} of a table, or names in JSON.
+    strict:    an unknown column or field is a problem.
+    """
+
+    format: Format | None = None
+    encoding: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+    strict: bool = False
+
+
+AS_IT_IS = InputOptions()
+
+
+def format_named(name: str | None) -> Format | None:
+    """Raises InputError for a format there is not."""
+    if name is None or name in FORMATS:
+        return name
+    raise InputError(f"--input-format is one of {', '.join(FORMATS)}, not {name!r}")
+
+
+@dataclass(frozen=True)
+class Document:
+    """name: for messages.  folder: that paths in it start from.  encoding: where it is not UTF-8."""
+
+    name: str
+    folder: Path
+    format: Format
+    text: str = ""
+    data: bytes = b""
+    encoding: str | None = None
+
+
+def open_document(named: str, max_bytes: int, options: InputOptions, columns: Columns, what: str = "") -> Document:
+    """Read a file, or stdin (`-`). Raises InputError, naming what it is, when it can't be used.
+
+    what: how messages call it.
+    """
+    name, folder, data = _load(named, max_bytes, what)
+    suffix = Path(named).suffix.lower() if named != STDIN else ""
+    given = options.format
+    if given is None or given in ("xlsx", "ods"):
+        kind = binary_kind(data, suffix)
+        if isinstance(kind, Refusal):
+            raise _refused(name, named, kind)
+        if kind is not None:
+            return Document(name, folder, kind, data=data)
+        if given is not None:
+            raise InputError(f"{name} is no spreadsheet: leave out --input-format {given}")
+    try:
+        decoded = decode(data, name, options.encoding)
+    except NotText:
+        raise _refused(name, named, unreadable_kind(suffix)) from None
+    found = given or detect(decoded.text, suffix, columns)
+    if isinstance(found, Refusal):
+        raise _refused(name, named, found, "--input-format text takes it as it is")
+    return Document(name, folder, found, text=decoded.text, encoding=decoded.encoding)
+
+
+def _load(named: str, max_bytes: int, what: str) -> tuple[str, Path, bytes]:
+    path = Path(named)
+    try:
+        if named == STDIN:
+            return "stdin", Path(), read_stream(sys.stdin.buffer, max_bytes)
+        return named, path.parent, read_named(path, max_bytes)
+    except (OSError, ValueError) as error:
+        shown = "stdin" if named == STDIN and not what else named
+        reason = error.strerror or error if isinstance(error, OSError) else error
+        raise InputError(f"can't read {what}{shown}: {reason}") from error
+
+
+def _refused(name: str, named: str, kind: Refusal, more: str = "") -> InputError:
+    remedy = kind.remedy.replace("FILE.txt", f"{Path(named).stem or 'text'}.txt").replace("FILE", named)
+    return InputError(f"{name} is {kind.what}: {remedy}{more and f'; {more}'}")
+
+
+def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
+    """All its rows in order. Raises InputError for a spreadsheet that can't be opened."""
+    text = document.text
+    match document.format:
+        case "jsonl":
+            return read_json_lines(text, remarks)
+        case "json":
+            return read_json(text, remarks)
+        case "csv" | "tsv":
+            usual = "\t" if document.format == "tsv" else ","
+            return read_table(text, find_layout(text, columns, usual) or Layout(usual), columns, remarks)
+        case "filelist":
+            return read_filelist(text, remarks)
+        case "markdown":
+            return read_markdown(text, remarks)
+        case "srt" | "vtt":
+            return read_cues(text, remarks)
+        case "xlsx" | "ods":
+            return read_spreadsheet(document.name, document.data, document.format, columns, remarks)
+        case "text":
+            return read_lines(text, remarks)
+
+
+def read_prose(document: Document, remarks: Remarks) -> str:
+    """The whole as one text, blocks and cues as paragraphs and lines. Raises InputError for what has rows."""
+    match document.format:
+        case "text":
+            return document.text
+        case "markdown":
+            return "\n\n".join(block.text for block in blocks(document.text, remarks))
+        case "srt" | "vtt":
+            rows = list(read_cues(document.text, remarks))
+            for row in rows:
+                if isinstance(row, Problem):
+                    raise InputError(f"{document.name}: {row}")
+            return "\n".join(row.fields["text"] for row in rows if isinstance(row, RawRow))
+    shown = document.name if document.name != "stdin" else STDIN
+    raise InputError(
+        f"{document.name} is {_kind(document.format)}, not one text: speak its lines with "
+        f"`voxcpm2 batch {shown} -o FOLDER`"
+        + ("" if document.data else ", or take it as it is with --input-format text")
+    )
+
+
+def _kind(named: Format) -> str:
+    return {
+        "jsonl": "JSON Lines",
+        "json": "JSON",
+        "csv": "a table",
+        "tsv": "a table",
+        "filelist": "a list of recordings and texts",
+        "markdown": "Markdown",
+        "srt": "SubRip subtitles",
+        "vtt": "WebVTT subtitles",
+        "xlsx": "a spreadsheet",
+        "ods": "a spreadsheet",
+        "text": "plain text",
+    }[named]
+
+
+def describe(document: Document, rows: int | None, remarks: Remarks) -> str:
+    """What it was taken for: `a table of 40 rows, columns id, text, voice`. `rows`: None where it is one text."""
+    unit = {"text": "line", "markdown": "paragraph", "srt": "cue", "vtt": "cue", "jsonl": "line", "json": "object"}
+    what = _kind(document.format)
+    if rows is not None:
+        what += f" of {counted(rows, unit.get(document.format, 'row'))}"
+    if remarks.names:
+        shown = ", ".join(remarks.names[:MAX_COLUMNS_SHOWN])
+        more = len(remarks.names) - MAX_COLUMNS_SHOWN
+        what += f", columns {shown}{f' and {more} more' if more > 0 else ''}"
+    return what + (f", read as {document.encoding}" if document.encoding else "")
+
+
+def notes(remarks: Remarks, columns: Columns) -> list[str]:
+    """What was left out, and what is not used."""
+    left_out = [f"{counted(count, what)} left out" for what, count in remarks.left_out.items()]
+    return [*left_out, *remarks.notes, *columns.notes()]
