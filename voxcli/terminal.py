@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from pathlib import Path
+
+from voxcli.errors import OutputError
 
 # Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -18,6 +22,14 @@ def shown(name: str | Path) -> str:
 def one_line(message: str) -> str:
     """A message: its line breaks become spaces, other unseen characters are escaped."""
     return shown(_BREAK.sub(" ", message.strip()))
+
+
+def stdout_failed(error: OSError, after: str = "") -> OutputError:
+    """What to raise when stdout can't be written; `after` says how far that came, as in " after 2.4 s of audio"."""
+    # Windows has no error of its own for a pipe that nobody reads
+    if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
+        return OutputError(f"stdout was closed{after}")
+    return OutputError(f"stdout can't be written{after} ({error.strerror or error})")
 
 
 def clock(seconds: float) -> str:

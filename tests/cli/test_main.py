@@ -174,6 +174,127 @@ def test_words_for_people_that_can_not_be_written_are_lost_and_nothing_else(tmp_
         assert bool(done.stdout) == ("presets" in arguments)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("buffered", ["", "1"])
+@pytest.mark.parametrize("arguments", ["presets", "--help", "synth --help", "batch lines.txt -o out --dry-run"])
+def test_data_that_can_not_be_written_is_one_line(
+    arguments: str, buffered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", buffered)
+    (tmp_path / "lines.txt").write_text("Hello.\n")
+    done = shell(f"{arguments} >/dev/full", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "voxcpm2: stdout can't be written (No space left on device)\n")
+
+
+def test_a_reader_that_goes_away_early_is_one_line(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "voxcli", "presets"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path, env=environment(), text=True)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "voxcpm2: stdout was closed\n")
+
+
+@pytest.mark.parametrize(
+    "encoding",
+    [
+        {"PYTHONIOENCODING": "ascii"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"LC_ALL": "POSIX", "PYTHONUTF8": "0"},
+    ],
+)
+def test_a_character_that_stdout_lacks_is_escaped(
+    encoding: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in encoding.items():
+        monkeypatch.setenv(name, value)
+    (tmp_path / "u.jsonl").write_text('{"id": "\u00e9\u597d", "text": "..."}\n{"text": "Hello."}', encoding="utf-8")
+    done = shell("batch u.jsonl -o out --dry-run", tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout.splitlines()[2].startswith("  line 1 (\\xe9\\u597d): the text has nothing to speak")
+
+
+def test_a_byte_of_a_name_that_is_no_text_stands_on_stdout_as_it_is(tmp_path: Path) -> None:
+    code = r"from voxcli.cli.streams import stand_in; stand_in(); print('\udcff \u597d \ud800')"
+    env = environment() | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, check=True)
+    assert done.stdout == b"\xff \\u597d \\ud800" + os.linesep.encode()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a folder in use can't be removed there")
+@pytest.mark.parametrize("arguments", ["synth Hello. -o a.wav", "synth Hello. -o {there}/a.wav", "doctor", "presets"])
+def test_without_a_working_directory_there_is_one_line(arguments: str, tmp_path: Path) -> None:
+    line = f"mkdir gone && cd gone && rmdir ../gone && {shlex.quote(sys.executable)} -m voxcli {arguments}"
+    command = ["sh", "-c", line.format(there=tmp_path)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "voxcpm2: the working directory is no longer there: change to another one\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+LONG = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["synth", "Hello.", "-o", f"{LONG}.wav"], 1, "L.wav: can't be written (File name too long)"),
+        (["synth", "Hello.", "-o", f"{LONG}/a.wav"], 1, "can't make the folder L: File name too long"),
+        (["synth", "--file", LONG, "-o", "a.wav"], 2, "can't read L: File name too long"),
+        (["synth", "Hello.", "-o", "a.wav", "--lora", LONG], 3, "L: there is no such LoRA folder"),
+        (["synth", "Hello.", "-o", "a.wav", "--model", LONG], 3, "--model: L is not there"),
+        (["synth", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
+        (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "has made (File name too long)"),
+        (["clone", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
+        (["batch", LONG, "-o", "out"], 2, "can't read the manifest L: File name too long"),
+        (["batch", "lines.txt", "-o", LONG], 1, "can't make the folder L: File name too long"),
+        (
+            ["batch", "lines.txt", "-o", "out", "--join", f"{LONG}.wav"],
+            1,
+            "L.wav: can't be written (File name too long)",
+        ),
+        (["batch", "lines.txt", "-o", "out", "--report", f"{LONG}.html"], 1, "L.html: can't be written (File name"),
+        (
+            ["batch", "lines.txt", "-o", "out", "--defaults", LONG],
+            2,
+            "can't read the defaults file L: File name too long",
+        ),
+        (["batch", "lines.txt", "-o", "out", "--preset", f"{LONG}.yaml"], 2, "can't read the preset L.yaml: File name"),
+        (["batch", "lines.txt", "-o", "out", "--lora", LONG], 3, "L: there is no such folder"),
+        (["batch", "lines.txt", "-o", "out", "--lora", "none"], 3, "none: there is no such folder"),
+        (["bench", "--model", LONG], 3, "--model: L is not there"),
+        (["voices", "add", "a", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
+        (["voices", "remove", LONG], 2, "a voice's name is letters"),
+    ],
+)
+def test_a_name_too_long_for_the_system_is_one_line(
+    arguments: list[str],
+    code: int,
+    told: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("lines.txt").write_text("Hello.\n")
+    assert run(arguments) == code
+    lines = [line for line in capsys.readouterr().err.splitlines() if "small demo voice" not in line]
+    assert len(lines) == 1
+    assert told in lines[0].replace(LONG, "L")
+
+
+def test_folders_of_one_s_own_with_names_too_long_have_nothing_in_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, f"/{LONG}")
+    assert run(["presets"]) == 0
+    assert run(["voices", "list"]) == 0
+    assert "audiobook" in capsys.readouterr().out
+    assert run(["synth", "Hello.", "-o", "a.wav", "--preset", "none"]) == 2
+    assert "no preset 'none'" in capsys.readouterr().err
+
+
 def shell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     line = f"exec {shlex.quote(sys.executable)} -m voxcli {arguments}"
     return subprocess.run(["sh", "-c", line], cwd=folder, env=environment(), capture_output=True, text=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import io
 import os
 import struct
@@ -130,6 +131,16 @@ def test_a_reader_that_goes_away_is_told_in_one_line(model: VoxCPM2) -> None:
     sound = stream(model)
     with pytest.raises(OutputError, match=r"^stdout was closed after 0\.\d s of audio$"):
         write_stream(sound, Closed(), raw=False)
+
+
+def test_a_full_disk_is_called_one(model: VoxCPM2) -> None:
+    class Full(io.BytesIO):
+        def write(self, data: Any) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OutputError) as caught:
+        write_stream(stream(model), Full(), raw=True)
+    assert str(caught.value) == "stdout can't be written after 0.0 s of audio (No space left on device)"
 
 
 def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, tiny_checkpoint: Path) -> None:

@@ -86,7 +86,9 @@ def run(arguments: list[str]) -> int:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
     debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
     try:
+        _check_working_directory()
         code = app(arguments, prog_name="voxcpm2", standalone_mode=False) or 0
+        sys.stdout.flush()
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
     except KeyboardInterrupt:
@@ -107,6 +109,15 @@ def run(arguments: list[str]) -> int:
     if code in ENDED:
         _tell(ENDED[code])
     return int(code)
+
+
+def _check_working_directory() -> None:
+    """Libraries that torch loads look for it, and end the process where there is none."""
+    try:
+        os.getcwd()
+    except OSError as error:
+        reason = "is no longer there" if isinstance(error, FileNotFoundError) else f"can't be used ({error.strerror})"
+        raise VoxError(f"the working directory {reason}: change to another one") from error
 
 
 def _tell_usage(error: Any) -> int:

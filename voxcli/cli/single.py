@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
 import typer
 
+from voxcli.cli.streams import drop_stdout
 from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
 
@@ -57,8 +57,7 @@ def speak(
     try:
         spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=raw)
     except OutputError:
-        # what is left in the buffer has nowhere to go, and Python would complain of that when it ends
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_stdout()
         raise
     _tell(spoken, allow_truncated)
 

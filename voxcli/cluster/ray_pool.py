@@ -170,7 +170,7 @@ class RayHandle:
 def _end_process(process: int) -> None:
     """Runs on the machine of a worker that hangs."""
     command = Path(f"/proc/{process}/cmdline")
-    if not command.parent.parent.exists() or (command.exists() and b"ray::" in command.read_bytes()):
+    if not os.path.exists(command.parent.parent) or (os.path.exists(command) and b"ray::" in command.read_bytes()):
         with suppress(OSError):
             os.kill(process, signal.SIGKILL)
 

@@ -7,6 +7,7 @@ other, with what the parts of a step take alone, and with the least a step can t
 from __future__ import annotations
 
 import math
+import os
 import platform
 import re
 import statistics
@@ -246,7 +247,7 @@ def device_name(device: torch.device) -> str:
         return f"{platform.machine()} (MPS)"
     name = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
-    if info.is_file():
+    if os.path.isfile(info):
         found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
         name = found[1] if found else name
     return f"CPU: {name}, {torch.get_num_threads()} threads"

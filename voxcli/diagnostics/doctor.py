@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Literal
 
 from voxcli.model import hub as models
@@ -129,7 +128,8 @@ def _models() -> Iterator[Finding]:
 
 
 def _nvidia_driver() -> bool:
-    return Path("/proc/driver/nvidia/version").exists() or (sys.platform == "win32" and find_spec("pynvml") is not None)
+    on_windows = sys.platform == "win32" and find_spec("pynvml") is not None
+    return os.path.exists("/proc/driver/nvidia/version") or on_windows
 
 
 def _version(package: str) -> str:

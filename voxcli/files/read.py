@@ -10,6 +10,7 @@ import hashlib
 import io
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,6 +58,13 @@ def read_stream(stream: BinaryIO, most: int) -> bytes:
         if content.tell() > most:
             raise _too_large(most)
     return content.getvalue()
+
+
+def files_with(suffix: str, folder: Path) -> list[Path]:
+    """The files of a folder whose names end so, in order; none where there is no such folder, or it can't be listed."""
+    with suppress(OSError, ValueError):
+        return sorted(folder / name for name in os.listdir(folder) if name.endswith(suffix))
+    return []
 
 
 def _too_large(most: int) -> OSError:

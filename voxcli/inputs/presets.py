@@ -9,6 +9,7 @@ engine:        # of the machine: see ModelOptions in run/load.py
 
 from __future__ import annotations
 
+import os
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,6 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import InputError
+from voxcli.files.read import files_with
 from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
 from voxcli.inputs.yamlfile import read_yaml
@@ -50,7 +52,7 @@ def preset_folder() -> Path:
     """Where the package's presets lie: inside it when installed, beside it in a checkout."""
     package = Path(str(resources.files("voxcli")))
     inside = package / "presets"
-    return inside if inside.is_dir() else package.parent / "presets"
+    return inside if os.path.isdir(inside) else package.parent / "presets"
 
 
 def own_folder() -> Path:
@@ -60,7 +62,7 @@ def own_folder() -> Path:
 
 def preset_files() -> dict[str, Path]:
     """The file of every preset by name, in the order of names; one's own goes before that of the package."""
-    files = {path.stem: path for folder in (preset_folder(), own_folder()) for path in folder.glob("*.yaml")}
+    files = {path.stem: path for folder in (preset_folder(), own_folder()) for path in files_with(".yaml", folder)}
     return dict(sorted(files.items()))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -187,7 +188,7 @@ def read_config(folder: Path) -> ModelConfig:
     Raises ModelNotFound without such a folder, CheckpointError for a file that is missing, damaged or of another model.
     """
     path = folder / "config.json"
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ModelNotFound(f"{folder}: there is no such checkpoint folder")
     try:
         data = json.loads(read_regular(path, MOST_BYTES).decode())

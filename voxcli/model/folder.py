@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from voxcli.errors import CheckpointError
@@ -17,7 +18,7 @@ def check_folder(folder: Path) -> ModelConfig:
     Raises ModelNotFound or CheckpointError, naming the file.
     """
     config = read_config(folder)
-    if not (folder / "tokenizer.json").is_file():
+    if not os.path.isfile(folder / "tokenizer.json"):
         raise CheckpointError(f"{folder}: tokenizer.json is missing")
     pick_file(folder, MODEL_FILES)
     pick_file(folder, VAE_FILES)
@@ -27,7 +28,7 @@ def check_folder(folder: Path) -> ModelConfig:
 def pick_file(folder: Path, names: tuple[str, ...]) -> Path:
     """The first of `names` that is there; CheckpointError when none is."""
     for name in names:
-        if (folder / name).is_file():
+        if os.path.isfile(folder / name):
             return folder / name
     if list(folder.glob("model-*-of-*.safetensors")):
         raise CheckpointError(f"{folder}: the weights are split into shards; VoxCPM2 comes as one {names[0]}")

@@ -44,7 +44,7 @@ class Choice:
         """How another machine finds the same: a hub id, a folder's whole path, or "" for the demo voice."""
         if self.name == DEMO:
             return ""
-        return str(self.folder.resolve()) if Path(self.name).expanduser().is_dir() else self.name
+        return str(self.folder.resolve()) if os.path.isdir(os.path.expanduser(self.name)) else self.name
 
 
 def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
@@ -78,7 +78,7 @@ def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
             raise ModelNotFound("this installation lacks the demo voice, with which the run speaks")
     elif os.path.isabs(anywhere):
         folder, name = Path(anywhere), anywhere
-        if not folder.is_dir():
+        if not os.path.isdir(folder):
             raise ModelNotFound(f"there is no model folder {anywhere} here; every machine needs it at the same place")
     else:
         folder, name = cached_folder(anywhere), anywhere
@@ -88,7 +88,7 @@ def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
                 "to every machine"
             )
     require(folder)
-    if lora is not None and not lora.is_dir():
+    if lora is not None and not os.path.isdir(lora):
         raise ModelNotFound(f"there is no adapter {lora} here; every machine needs it at the same place")
     if model_identity(filter(None, (folder, lora))) != identity:
         raise CheckpointError(f"{name} is not the same model here as where the run was started")
@@ -98,7 +98,7 @@ def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
 def demo_folder() -> Path | None:
     """The demo voice inside the installed package, if it is there."""
     folder = Path(str(resources.files("voxcli") / "demo_voice" / "model"))
-    return folder if (folder / "config.json").is_file() else None
+    return folder if os.path.isfile(folder / "config.json") else None
 
 
 def cached_folder(hub_id: str) -> Path | None:
@@ -168,15 +168,15 @@ def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
         path = Path(name).expanduser()
     except RuntimeError:  # ~ without a home, ~name of nobody
         raise ModelNotFound(f"{origin}: {name}: there is no such home folder") from None
-    if path.is_dir():
+    if os.path.isdir(path):
         folder = path
-    elif HUB_ID.fullmatch(name) and not path.exists():
+    elif HUB_ID.fullmatch(name) and not os.path.exists(path):
         cached = cached_folder(name)
         if cached is None or defect(cached):
             cached = download(name, say)
         folder = cached
     else:
-        what = "is a file; a model is a folder" if path.exists() else "is not there"
+        what = "is a file; a model is a folder" if os.path.exists(path) else "is not there"
         raise ModelNotFound(f"{origin}: {name} {what} (or name a model id like {FULL_MODEL})")
     require(folder)
     return Choice(folder, name)
@@ -196,17 +196,26 @@ def model_identity(folders: Iterable[Path]) -> str:
 
     A copy of a folder is the same model, so times do not count; what is not a regular file does not either. Of a file
     above WHOLE only the blocks at every STRIDE and its end are read: a change that lies between them altogether is not
-    noticed.
+    noticed. Raises ModelNotFound for a folder that is not there, CheckpointError for a file that can't be read.
     """
     digest = hashlib.sha256()
     for folder in folders:
-        for path in sorted(folder.iterdir()):
-            if path.suffix not in (".json", ".safetensors", ".bin", ".pth", ".ckpt") or not path.is_file():
-                continue
-            size = path.stat().st_size
-            digest.update(f"{path.name} {size}\n".encode())
-            with open_regular(path) as file:
-                for place in [*range(0, size, BLOCK if size <= WHOLE else STRIDE), max(0, size - BLOCK)]:
-                    file.seek(place)
-                    digest.update(file.read(BLOCK))
+        if not os.path.isdir(folder):
+            raise ModelNotFound(f"{folder}: there is no such folder")
+        try:
+            _add_content(digest, folder)
+        except OSError as error:
+            raise CheckpointError(f"{error.filename or folder}: can't be read ({error.strerror or error})") from error
     return digest.hexdigest()[:DIGEST_DIGITS]
+
+
+def _add_content(digest: hashlib._Hash, folder: Path) -> None:
+    for path in sorted(folder.iterdir()):
+        if path.suffix not in (".json", ".safetensors", ".bin", ".pth", ".ckpt") or not os.path.isfile(path):
+            continue
+        size = path.stat().st_size
+        digest.update(f"{path.name} {size}\n".encode())
+        with open_regular(path) as file:
+            for place in [*range(0, size, BLOCK if size <= WHOLE else STRIDE), max(0, size - BLOCK)]:
+                file.seek(place)
+                digest.update(file.read(BLOCK))

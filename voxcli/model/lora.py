@@ -10,6 +10,7 @@ reference package, and its fine-tuning script.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,10 +80,10 @@ def read_lora(folder: Path, read_file: Callable[[Path], tuple[Read, Shapes]]) ->
 
     Raises ModelNotFound without such a folder, CheckpointError naming the file or tensor that is missing or wrong.
     """
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise ModelNotFound(f"{folder}: there is no such LoRA folder")
     values, base = _read_config(folder / CONFIG_FILE)
-    path = next((folder / name for name in WEIGHT_FILES if (folder / name).is_file()), None)
+    path = next((folder / name for name in WEIGHT_FILES if os.path.isfile(folder / name)), None)
     if path is None:
         raise CheckpointError(f"{folder}: {WEIGHT_FILES[0]} (or {WEIGHT_FILES[1]}) is missing")
     read, shapes = read_file(path)

@@ -19,10 +19,9 @@ from voxcli.audio.join import FADE_S, faded
 from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
-from voxcli.errors import OutputError
 from voxcli.jobs.plan import Utterance
 from voxcli.run.running_job import Take
-from voxcli.terminal import clock
+from voxcli.terminal import clock, stdout_failed
 from voxcli.voices.prefetch import Voices
 
 Samples = NDArray[np.float32]
@@ -90,7 +89,7 @@ class Stream:
 def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
     """Write it as a WAV file of 16 bits, or `raw` without the header, and describe in a line what went out.
 
-    Raises OutputError when nobody reads on.
+    Raises OutputError when nobody reads on, or it can't be written.
     """
     began = time.perf_counter()
     first = 0.0
@@ -106,7 +105,7 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
             first = first or time.perf_counter() - began
             samples += len(block)
     except OSError as error:
-        raise OutputError(f"stdout was closed after {clock(samples / stream.rate)} of audio") from error
+        raise stdout_failed(error, f" after {clock(samples / stream.rate)} of audio") from error
     kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
     return (
         f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{clock(samples / stream.rate)} of audio in "

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import safe_name
-from voxcli.files.read import check_regular
+from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
 from voxcli.files.write import make_folder, write_atomic
 
@@ -58,7 +58,7 @@ def voices_folder() -> Path:
 
 
 def voice_names() -> list[str]:
-    return sorted(path.stem for path in voices_folder().glob(f"*{SUFFIX}"))
+    return [path.stem for path in files_with(SUFFIX, voices_folder())]
 
 
 def voice_path(named: str, folder: Path = Path()) -> Path:
@@ -99,8 +99,13 @@ def read_info(path: Path) -> VoiceInfo:
     except FileNotFoundError:
         raise InputError(_missing(path)) from None
     except (OSError, SafetensorError, KeyError, ValidationError) as error:
-        reason = "another kind of file" if isinstance(error, KeyError | ValidationError) else error
+        reason = "another kind of file" if isinstance(error, KeyError | ValidationError) else _reason(error)
         raise InputError(f"{path} is no voice that `voxcpm2 voices add` has made ({reason})") from None
+
+
+def _reason(error: Exception) -> str:
+    """Without the name of the file, which an OSError has too."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _missing(path: Path) -> str:
@@ -119,7 +124,7 @@ def read_latents(path: Path) -> dict[str, Latents]:
         check_regular(path, MOST_BYTES)
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
-        raise InputError(f"can't read the voice {path}: {error}") from error
+        raise InputError(f"can't read the voice {path}: {_reason(error)}") from error
     for name, latents in tensors.items():
         if latents.dtype != np.float32 or not np.isfinite(latents).all():
             raise InputError(f"the voice {path} is damaged: its {name} is not made of numbers")
