@@ -176,12 +176,12 @@ def test_words_for_people_that_can_not_be_written_are_lost_and_nothing_else(tmp_
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 @pytest.mark.parametrize("buffered", ["", "1"])
-@pytest.mark.parametrize("arguments", ["presets", "--help", "synth --help", "batch lines.txt -o out --dry-run"])
+@pytest.mark.parametrize("arguments", ["presets", "--help", "synth --help", "batch lines.jsonl -o out --dry-run"])
 def test_data_that_can_not_be_written_is_one_line(
     arguments: str, buffered: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONUNBUFFERED", buffered)
-    (tmp_path / "lines.txt").write_text("Hello.\n")
+    (tmp_path / "lines.jsonl").write_text('{"text": "Hello."}')
     done = shell(f"{arguments} >/dev/full", tmp_path)
     assert (done.returncode, done.stderr) == (1, "voxcpm2: stdout can't be written (No space left on device)\n")
 
@@ -247,21 +247,25 @@ LONG = "x" * 300
         (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "has made (File name too long)"),
         (["clone", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["batch", LONG, "-o", "out"], 2, "can't read the manifest L: File name too long"),
-        (["batch", "lines.txt", "-o", LONG], 1, "can't make the folder L: File name too long"),
+        (["batch", "lines.jsonl", "-o", LONG], 1, "can't make the folder L: File name too long"),
         (
-            ["batch", "lines.txt", "-o", "out", "--join", f"{LONG}.wav"],
+            ["batch", "lines.jsonl", "-o", "out", "--join", f"{LONG}.wav"],
             1,
             "L.wav: can't be written (File name too long)",
         ),
-        (["batch", "lines.txt", "-o", "out", "--report", f"{LONG}.html"], 1, "L.html: can't be written (File name"),
+        (["batch", "lines.jsonl", "-o", "out", "--report", f"{LONG}.html"], 1, "L.html: can't be written (File name"),
         (
-            ["batch", "lines.txt", "-o", "out", "--defaults", LONG],
+            ["batch", "lines.jsonl", "-o", "out", "--defaults", LONG],
             2,
             "can't read the defaults file L: File name too long",
         ),
-        (["batch", "lines.txt", "-o", "out", "--preset", f"{LONG}.yaml"], 2, "can't read the preset L.yaml: File name"),
-        (["batch", "lines.txt", "-o", "out", "--lora", LONG], 3, "L: there is no such folder"),
-        (["batch", "lines.txt", "-o", "out", "--lora", "none"], 3, "none: there is no such folder"),
+        (
+            ["batch", "lines.jsonl", "-o", "out", "--preset", f"{LONG}.yaml"],
+            2,
+            "can't read the preset L.yaml: File name",
+        ),
+        (["batch", "lines.jsonl", "-o", "out", "--lora", LONG], 3, "L: there is no such folder"),
+        (["batch", "lines.jsonl", "-o", "out", "--lora", "none"], 3, "none: there is no such folder"),
         (["bench", "--model", LONG], 3, "--model: L is not there"),
         (["voices", "add", "a", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["voices", "remove", LONG], 2, "a voice's name is letters"),
@@ -276,7 +280,7 @@ def test_a_name_too_long_for_the_system_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("lines.txt").write_text("Hello.\n")
+    Path("lines.jsonl").write_text('{"text": "Hello."}')
     assert run(arguments) == code
     lines = [line for line in capsys.readouterr().err.splitlines() if "small demo voice" not in line]
     assert len(lines) == 1
