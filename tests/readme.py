@@ -11,7 +11,7 @@ from voxcli.cli.main import EXIT_CODES
 from voxcli.inputs.presets import preset_folder, read_preset
 from voxcli.inputs.schema import LineFields, Row, SettingFields
 from voxcli.jobs.result import Result
-from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER
+from voxcli.jobs.settings import PAUSE_AFTER
 
 README = Path(__file__).parent.parent / "README.md"
 MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -31,8 +31,7 @@ def manifest() -> str:
 
 def _said(name: str) -> str:
     description = Row.model_fields[name].description
-    default = PAUSE_AFTER if name == "pause_after" else getattr(DEFAULTS, name, None)
-    return f"{description}; {default} by default" if default else f"{description}"
+    return f"{description}; default: {PAUSE_AFTER}" if name == "pause_after" else f"{description}"
 
 
 def results() -> str:

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.audio.write import FORMATS, check_output, rates_of, write_audio, write_blocks
+from voxcli.audio.formats import FORMATS, rates_of
+from voxcli.audio.write import check_output, write_audio, write_blocks
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY, write_atomic
 

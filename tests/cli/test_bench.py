@@ -49,8 +49,8 @@ def test_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--concurrency", "0"], "--concurrency wants numbers like 1,4,16"),
-        (["--concurrency", "a"], "--concurrency wants numbers like 1,4,16"),
+        (["--concurrency", "0"], "--concurrency must be numbers like 1,4,16"),
+        (["--concurrency", "a"], "--concurrency must be numbers like 1,4,16"),
         (["--random-weights", "huge"], "--random-weights knows voxcpm2, not 'huge'"),
         (["--random-weights", "voxcpm2", "--model", "x"], "exclude each other"),
     ],

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from voxcli.cli.synth import read_text
+from voxcli.cli.text_options import TextOptions
 from voxcli.errors import CheckpointError, InputError
 from voxcli.files.read import check_regular, content_digest, open_regular, read_regular
 from voxcli.inputs.manifest import read_manifest
@@ -64,7 +64,7 @@ def test_a_voice_file_that_is_a_pipe_is_refused_in_one_line(read: Callable[[Path
 
 def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
     """As in `batch <(make-lines)`."""
-    for read in (lambda: read_text(None, pipe), lambda: read_manifest(str(pipe), pipe.parent).jobs[0].text):
+    for read in (lambda: TextOptions(None, pipe).read(), lambda: read_manifest(str(pipe), pipe.parent).jobs[0].text):
         writer = Thread(target=pipe.write_text, args=("Hello there.",))
         writer.start()
         assert read() == "Hello there."
@@ -76,9 +76,9 @@ def test_stdin_has_an_end(name: str | None, tmp_path: Path, monkeypatch: pytest.
     with open("/dev/zero", encoding="utf-8") as endless:
         monkeypatch.setattr("sys.stdin", endless)
         monkeypatch.setattr("voxcli.inputs.manifest.MAX_BYTES", 1 << 21)
-        monkeypatch.setattr("voxcli.cli.synth.MAX_BYTES", 1 << 21)
+        monkeypatch.setattr("voxcli.cli.text_options.MAX_BYTES", 1 << 21)
         with pytest.raises(InputError, match=r"can't read .*: it is larger than 2,097,152 bytes"):
-            read_manifest(name, tmp_path) if name else read_text("-", None)
+            read_manifest(name, tmp_path) if name else TextOptions("-", None).read()
 
 
 def test_a_pipe_in_a_checkpoint_is_refused_or_passed_over(tmp_path: Path, pipe: Path) -> None:

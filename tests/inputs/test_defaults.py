@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from voxcli.cli import options
+from voxcli.cli.setting_options import SettingOptions
 from voxcli.errors import InputError, ManifestError
 from voxcli.inputs.defaults import read_defaults
 from voxcli.inputs.manifest import LineDefaults, read_manifest
@@ -44,7 +44,7 @@ def test_the_line_goes_before_the_options_those_before_the_preset_and_that_befor
 ) -> None:
     common = read_defaults(yaml(tmp_path, "steps: 3\ncfg: 3.0\nmax_seconds: 3.0\nmin_seconds: 0.3\n"))
     preset = yaml(tmp_path, "settings: {steps: 4, cfg: 4.0, max_seconds: 4.0}", "p.yaml")
-    settings = options.settings(str(preset), common.settings, steps=5, cfg=5.0)
+    settings = SettingOptions(str(preset), steps=5, cfg=5.0).settings(common.settings)
     assert settings == Settings(steps=5, cfg=5.0, max_seconds=4.0, min_seconds=0.3)
     source = manifest(tmp_path, {"text": "a", "steps": 6}, {"text": "b"})
     first, second = read_manifest(source, tmp_path, replace(common, settings=settings)).jobs
@@ -57,7 +57,7 @@ def test_a_preset_of_a_line_goes_before_the_options_and_after_what_the_line_says
     source = manifest(tmp_path, {"text": "a", "preset": "mine.yaml", "cfg": 6.0}, {"text": "b", "preset": "fast"})
     first, second = read_manifest(source, tmp_path / "out", LineDefaults(Settings(steps=9, cfg=5.0, seed=1))).jobs
     assert first.settings == Settings(steps=4, cfg=6.0, seed=1)
-    assert second.settings == options.settings("fast", Settings(cfg=5.0, seed=1))
+    assert second.settings == SettingOptions("fast").settings(Settings(cfg=5.0, seed=1))
     assert second.settings.steps != 9
 
 
@@ -107,4 +107,4 @@ def test_a_defaults_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_the_defaults_are_untouched() -> None:
-    assert options.settings(None) is DEFAULTS
+    assert SettingOptions().settings() is DEFAULTS

@@ -11,7 +11,7 @@ import pytest
 
 from tests.inputs import sheets
 from voxcli.cli.main import run
-from voxcli.cli.synth import read_text
+from voxcli.cli.text_options import TextOptions
 from voxcli.errors import InputError
 from voxcli.inputs.columns import parse_map
 from voxcli.inputs.document import InputOptions, format_named
@@ -82,7 +82,7 @@ def test_what_is_not_read_is_refused_by_name_with_a_way_out(name: str, tmp_path:
     data, reason = REFUSED[name]
     (tmp_path / name).write_bytes(data)
     expected = f"{tmp_path / name} {reason.format(path=tmp_path / name)}"
-    for read in (lambda: batch(tmp_path, name, data), lambda: read_text(None, tmp_path / name)):
+    for read in (lambda: batch(tmp_path, name, data), lambda: TextOptions(None, tmp_path / name).read()):
         with pytest.raises(InputError) as caught:
             read()
         assert str(caught.value).startswith(expected)
@@ -131,7 +131,7 @@ def test_one_text_of_a_file_is_the_words_of_it(tmp_path: Path, capsys: pytest.Ca
     ):
         path = tmp_path / name
         path.write_bytes(data)
-        assert read_text(None, path) == text
+        assert TextOptions(None, path).read() == text
         assert capsys.readouterr().err == "".join(f"voxcpm2: {path}: {line}\n" for line in told.splitlines())
 
 
@@ -149,20 +149,20 @@ def test_rows_are_no_text_of_one_file(name: str, data: bytes, what: str, tmp_pat
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(InputError) as caught:
-        read_text(None, path)
+        TextOptions(None, path).read()
     assert str(caught.value) == (
         f"{path} is {what}, not one text: speak its lines with `voxcpm2 batch {path} -o FOLDER`, "
         "or take it as it is with --input-format text"
     )
-    assert read_text(None, path, "text") == data.decode()
+    assert TextOptions(None, path, "text").read() == data.decode()
 
 
 def test_the_name_of_a_file_is_not_spoken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert read_text("chapter.txt", None) == "chapter.txt"
+    assert TextOptions("chapter.txt", None).read() == "chapter.txt"
     Path("chapter.txt").write_text("Hello.")
-    with pytest.raises(InputError, match=r"'chapter\.txt' is a file here: speak what is in it with --file"):
-        read_text("chapter.txt", None)
+    with pytest.raises(InputError, match=r"'chapter\.txt' is a file here: speak its text with --file"):
+        TextOptions("chapter.txt", None).read()
 
 
 def test_the_plan_says_what_the_file_was_taken_for(

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from voxcli.cli import options
+from voxcli.cli.options import BatchModelOptions, ModelOptionGroup
+from voxcli.cli.setting_options import SettingOptions
 from voxcli.engine.config import EngineConfig
 from voxcli.engine.load import ENGINE_OPTIONS, ModelOptions
 from voxcli.errors import InputError
@@ -33,16 +34,16 @@ def test_what_a_preset_says_of_the_engine_reaches_it() -> None:
     assert tuple(EngineFields.model_fields) == ENGINE_OPTIONS
     for owner in (EngineConfig, ModelOptions):
         assert set(ENGINE_OPTIONS) <= {field.name for field in dataclasses.fields(owner)}
-    assert options.model_options("low-memory", max_batch=None, device="cpu") == ModelOptions(
+    assert ModelOptionGroup(device="cpu").model_options("low-memory") == ModelOptions(
         device="cpu", max_batch=4, prefill_tokens=512, decode_clips=2
     )
-    assert options.model_options("low-memory", max_batch=9).max_batch == 9, "the command line goes first"
-    assert options.model_options(None) == ModelOptions()
+    assert BatchModelOptions(max_batch=9).model_options("low-memory").max_batch == 9, "the command line goes first"
+    assert ModelOptionGroup().model_options(None) == ModelOptions()
 
 
 def test_the_command_line_goes_before_the_preset() -> None:
-    assert options.settings("fast").steps == 5
-    assert options.settings("fast", steps=7, cfg=None).steps == 7
+    assert SettingOptions("fast").settings().steps == 5
+    assert SettingOptions("fast", steps=7, cfg=None).settings().steps == 7
 
 
 def test_a_preset_of_ones_own_is_found_by_name_and_goes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

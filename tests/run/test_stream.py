@@ -163,9 +163,9 @@ def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["-o", "-", "--subtitles", "srt"], "--subtitles lie beside a file"),
-        (["-o", "-", "--level", "-20"], "--level needs the whole sound"),
-        (["-o", "a.wav", "--raw"], "--raw is for -o -"),
+        (["-o", "-", "--subtitles", "srt"], "--subtitles needs an audio file"),
+        (["-o", "-", "--level", "-20"], "--level needs the whole audio"),
+        (["-o", "a.wav", "--raw"], "--raw needs -o -"),
     ],
 )
 def test_options_that_do_not_go_together(

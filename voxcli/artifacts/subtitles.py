@@ -18,6 +18,7 @@ from voxcli.jobs.result import Cue
 from voxcli.text.split import split
 
 Subtitles = Literal["srt", "vtt"]
+KINDS: tuple[str, ...] = get_args(Subtitles)
 
 COLUMNS = 42  # what broadcasters allow; a character of Chinese, Japanese or Korean takes two
 LINES = 2
@@ -34,7 +35,7 @@ _WORD_JOINER = "\u2060"
 
 def subtitles_named(name: str | None) -> Subtitles | None:
     """Raises InputError for a kind there is not."""
-    if name is None or name in get_args(Subtitles):
+    if name is None or name in KINDS:
         return cast("Subtitles | None", name)
     raise InputError(f"subtitles are srt or vtt, not {name!r}")
 

@@ -7,29 +7,20 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
+from voxcli.audio.formats import FORMATS, Format, rates_of
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.terminal import shown
 
-__all__ = [
-    "FORMATS",
-    "TEMPORARY",
-    "Format",
-    "check_output",
-    "rates_of",
-    "write_atomic",
-    "write_audio",
-    "write_blocks",
-]
-
+__all__ = ["TEMPORARY", "check_output", "write_atomic", "write_audio", "write_blocks"]
 
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
@@ -38,40 +29,10 @@ _Convert = Callable[[NDArray[np.float32]], NDArray[Any]]
 _ROUNDED: Mapping[str, _Convert] = MappingProxyType({"PCM_16": pcm16, "PCM_24": pcm24})
 
 
-class Format(NamedTuple):
-    """How libsndfile calls a format and its sample encoding, and the extension of its files."""
-
-    container: str
-    subtype: str
-    extension: str
-
-
-FORMATS: Mapping[str, Format] = MappingProxyType(
-    {
-        "wav": Format("WAV", "PCM_16", ".wav"),
-        "wav24": Format("WAV", "PCM_24", ".wav"),
-        "wavf": Format("WAV", "FLOAT", ".wav"),
-        "flac": Format("FLAC", "PCM_16", ".flac"),
-        "ogg": Format("OGG", "OPUS", ".ogg"),
-        "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3"),
-    }
-)
-# Sample rates that Opus (RFC 6716) and MP3 (ISO 11172-3, 13818-3 and the 2.5 extension) know; the others take any.
-_RATES = {
-    "OPUS": (8_000, 12_000, 16_000, 24_000, 48_000),
-    "MPEG_LAYER_III": (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000),
-}
-
-
 def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
     """Raise OutputError when `write_audio` could not write there. Cheap, for before the work; creates nothing."""
     _format(path, rate, format)
     check_place(path)
-
-
-def rates_of(format: str) -> tuple[int, ...]:
-    """The sample rates that a format of FORMATS knows; none when it takes any."""
-    return _RATES.get(FORMATS[format].subtype, ())
 
 
 def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:

@@ -10,8 +10,20 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli import options
-from voxcli.cli.options import examples
+from voxcli.cli.flatten import flatten, option
+from voxcli.cli.help import INPUT, OTHER, OUTPUT, RESUME, Command, examples
+from voxcli.cli.options import (
+    BatchModelOptions,
+    Debug,
+    Encoding,
+    InputFormat,
+    SubtitleKind,
+    VoiceOptions,
+    WorkerOptions,
+    protected,
+    say,
+)
+from voxcli.cli.setting_options import SettingOptions
 from voxcli.errors import InputError
 
 EXAMPLES = examples(
@@ -21,86 +33,76 @@ EXAMPLES = examples(
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES, no_args_is_help=True)(batch)
+    app.command(cls=Command, epilog=EXAMPLES, no_args_is_help=True)(flatten(batch))
 
 
 def batch(
     manifest: Annotated[
         str,
         typer.Argument(
-            help="JSON Lines, a table (.csv, .tsv, .xlsx, .ods), Markdown, subtitles or one text a line; - reads stdin."
+            metavar="MANIFEST",
+            help="JSON Lines, a table (.csv, .tsv, .xlsx, .ods), Markdown, subtitles, or one text per line; "
+            "- reads stdin.",
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FOLDER", help="Folder for the files and results.jsonl.")],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, print the plan and stop.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Speak all lines again, also those unchanged.")] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Speak only the lines that failed in an earlier run.")
-    ] = False,
-    allow_truncated: Annotated[
-        bool, typer.Option("--allow-truncated", help="Exit with 0 also when a line was cut off at a length limit.")
-    ] = False,
+    out: Annotated[
+        Path, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="Folder for the audio files and results.jsonl.")
+    ],
+    voice: VoiceOptions,
+    speech: SettingOptions,
+    engine: BatchModelOptions,
+    workers: WorkerOptions,
     defaults: Annotated[
         Path | None,
-        typer.Option("--defaults", metavar="FILE", help="A .yaml file of fields for lines that do not say them."),
+        option(INPUT, "--defaults", metavar="FILE", help="YAML file of fields for all lines that do not set them."),
     ] = None,
-    input_format: options.InputFormat = None,
-    encoding: options.Encoding = None,
+    input_format: InputFormat = None,
+    encoding: Encoding = None,
     column_map: Annotated[
         list[str] | None,
-        typer.Option("--map", metavar="FIELD=COLUMN", help="Columns by other names, as in text=Line,voice=Character."),
+        option(
+            INPUT,
+            "--map",
+            metavar="FIELD=COLUMN",
+            help="Columns with other names than their fields: text=Line,voice=Character.",
+        ),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse columns and fields that are unknown, instead of keeping them.")
+        bool, option(INPUT, "--strict", help="Refuse unknown columns and fields instead of keeping them.")
     ] = False,
-    ref: options.Ref = None,
-    voice: options.Voice = None,
-    control: options.Control = None,
-    file_format: Annotated[
-        str | None,
-        typer.Option("--format", help="wav, wav24, wavf, flac, ogg or mp3, where a line does not say.  [default: wav]"),
-    ] = None,
-    preset: options.Preset = None,
-    seed: options.Seed = None,
-    cfg: options.Cfg = None,
-    steps: options.Steps = None,
-    min_seconds: options.MinSeconds = None,
-    max_seconds: options.MaxSeconds = None,
-    max_chars: options.MaxChars = None,
-    normalize: options.Normalize = None,
-    sample_rate: options.SampleRate = None,
-    level: options.Level = None,
-    subtitles: options.SubtitleKind = None,
+    subtitles: SubtitleKind = None,
     join: Annotated[
         Path | None,
-        typer.Option("--join", metavar="FILE", help="Join all files to this one, in the order of the manifest."),
+        option(OUTPUT, "--join", metavar="FILE", help="Also join all audio files into one, in manifest order."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="HTML", help="Make a page of all lines, to listen and compare.")
+        Path | None,
+        option(OUTPUT, "--report", metavar="FILE", help="Also write an HTML page to listen to all lines and compare."),
     ] = None,
-    profile: Annotated[bool, typer.Option("--profile", help="Tell in the end how long each stage took.")] = False,
-    workers: options.Workers = None,
-    ray_address: options.RayAddress = None,
-    max_retries: options.MaxRetries = None,
-    hang_timeout: options.HangTimeout = None,
-    max_batch: options.MaxBatch = None,
-    model: options.Model = None,
-    lora: options.Lora = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    debug: options.Debug = False,
+    dry_run: Annotated[
+        bool, option(RESUME, "--dry-run", help="Check everything, print what would be spoken, and stop.")
+    ] = False,
+    force: Annotated[bool, option(RESUME, "--force", help="Speak all lines again, including unchanged ones.")] = False,
+    retry_failed: Annotated[
+        bool, option(RESUME, "--retry-failed", help="Speak only the lines that failed in an earlier run.")
+    ] = False,
+    allow_truncated: Annotated[
+        bool, option(OTHER, "--allow-truncated", help="Exit with 0 even if lines were cut off at a length limit.")
+    ] = False,
+    profile: Annotated[bool, option(OTHER, "--profile", help="Print how long each stage took.")] = False,
+    debug: Debug = False,
 ) -> None:
-    """Speak every line of a manifest into its own file.
+    """Speak each line of a manifest into its own file.
 
-    Many lines are spoken at once. What a line says itself goes before the options here. A line that fails is told and
-    noted in results.jsonl; the others run, and the exit code is 1. The same command again, also after a crash, speaks
-    what is missing, failed or changed and keeps the rest.
+    Lines are spoken in batches. Highest priority first: the line's own fields, the options here, --preset,
+    --defaults, built-in defaults. A line that fails is reported and recorded in results.jsonl; the others run,
+    and the exit code is 1. Run the same command again, also after a crash, to resume: it speaks lines that are
+    missing, failed or changed, and keeps the rest.
     """
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
     from voxcli.artifacts.artifacts import Products
     from voxcli.artifacts.subtitles import subtitles_named
-    from voxcli.cluster.options import make_crew
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
     from voxcli.inputs.document import InputOptions, format_named
@@ -112,35 +114,22 @@ def batch(
     from voxcli.terminal import shown
 
     stages = Stages()
-    crew = make_crew(workers, ray_address, max_retries, hang_timeout)
+    crew = workers.crew()
     common = read_defaults(defaults) if defaults is not None else LineDefaults()
-    settings = options.settings(
-        preset,
-        common.settings,
-        seed=seed,
-        cfg=cfg,
-        steps=steps,
-        min_seconds=min_seconds,
-        max_seconds=max_seconds,
-        max_chars=max_chars,
-        normalize=normalize,
-        sample_rate=sample_rate,
-        level=level,
-        format=file_format,
-    )
-    engine = options.model_options(preset, model=model, lora=lora, device=device, dtype=dtype, max_batch=max_batch)
-    inputs = options.protected(preset, engine)
+    settings = speech.settings(common.settings)
+    model = engine.model_options(speech.preset)
+    inputs = protected(speech.preset, model)
     if defaults is not None:
         inputs.add(defaults, "the defaults file")
-    named = options.voice_file(voice, ref)
+    named = voice.file()
     if named is not None:
         common = replace(common, ref=None, prompt_audio=None, prompt_text=None)
     common = replace(
         common,
         settings=settings,
-        ref=ref or common.ref,
-        voice=named or (None if ref else common.voice),
-        control=control or common.control,
+        ref=voice.ref or common.ref,
+        voice=named or (None if voice.ref else common.voice),
+        control=voice.control or common.control,
     )
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with stages("manifest"):
@@ -151,21 +140,20 @@ def batch(
         plan = make_plan(found.jobs)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
-        print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(engine))])))
+        print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model))])))
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.speak import speak_all
 
     for line in found.lines():
-        options.say(line)
-    speakers = None
+        say(line)
+    backend = None
     if crew is not None:
-        from voxcli.cluster.ray_pool import speak_on  # brings Ray: only when that is asked for
+        from voxcli.cluster.ray_pool import speak_on  # imports Ray
 
-        speakers = partial(speak_on, crew)
-    summary = speak_all(plan, out, engine, redo=redo, products=products, stages=stages, workers=speakers)
-    print(
-        "\n".join(map(shown, [*summary.lines(), *found.notes, *(stages.lines() if profile else [])])), file=sys.stderr
-    )
+        backend = partial(speak_on, crew)
+    summary = speak_all(plan, out, model, redo=redo, products=products, stages=stages, workers=backend)
+    timings = stages.lines() if profile else []
+    print("\n".join(map(shown, [*summary.lines(), *found.notes, *timings])), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
     if summary.failed or (summary.cut_off and not allow_truncated):

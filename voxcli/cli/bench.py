@@ -8,44 +8,68 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli import options
-from voxcli.cli.options import examples
+from voxcli.cli.flatten import option
+from voxcli.cli.help import MEASURE, MODEL, Command, examples
+from voxcli.cli.options import Debug, Device, Dtype, Model, protected, say
+from voxcli.cli.setting_options import setting_option
+from voxcli.cli.values import number
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS
 
 EXAMPLES = examples(
     "voxcpm2 bench --concurrency 1,8 --patches 20",
-    "voxcpm2 bench --random-weights voxcpm2 --concurrency 1,16,64,128 --patches 100 --json > bench.json",
+    "voxcpm2 bench --random-weights voxcpm2 --concurrency 64 --json > bench.json",
 )
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(bench)
+    app.command(cls=Command, epilog=EXAMPLES)(bench)
 
 
 def bench(
-    concurrency: Annotated[str, typer.Option("--concurrency", metavar="N,N,..", help="Requests at once.")] = "1,4,16",
-    patches: Annotated[int, typer.Option("--patches", min=4, max=2000, help="Patches a request makes.")] = 25,
+    concurrency: Annotated[
+        str, option(MEASURE, "--concurrency", metavar="N,N,...", help="Numbers of concurrent requests to measure.")
+    ] = "1,4,16",
+    patches: Annotated[
+        int,
+        option(
+            MEASURE,
+            "--patches",
+            metavar="N",
+            parser=number("--patches", int, 4, 2000),
+            help="Patches of audio per request.",
+        ),
+    ] = 25,
     prompt_tokens: Annotated[
-        int, typer.Option("--prompt-tokens", min=1, max=4000, help="Tokens of text a request has.")
+        int,
+        option(
+            MEASURE,
+            "--prompt-tokens",
+            metavar="N",
+            parser=number("--prompt-tokens", int, 1, 4000),
+            help="Text tokens per request.",
+        ),
     ] = 50,
+    steps: Annotated[int | None, setting_option("steps")] = None,
+    cfg: Annotated[float | None, setting_option("cfg")] = None,
+    as_json: Annotated[bool, option(MEASURE, "--json", help="Print JSON instead of tables.")] = False,
+    plot: Annotated[
+        Path | None, option(MEASURE, "--plot", metavar="FILE", help="Also draw the results as a picture.")
+    ] = None,
     random_weights: Annotated[
         str | None,
-        typer.Option("--random-weights", metavar="SIZE", help="A model of random weights made here: voxcpm2."),
+        option(MODEL, "--random-weights", metavar="voxcpm2", help="Measure a model of this size with random weights."),
     ] = None,
-    steps: options.Steps = None,
-    cfg: options.Cfg = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    plot: Annotated[Path | None, typer.Option("--plot", help="Also draw the figures into this picture.")] = None,
-    model: options.Model = None,
-    device: options.Device = "auto",
-    dtype: options.Dtype = "auto",
-    debug: options.Debug = False,
+    model: Model = None,
+    device: Device = "auto",
+    dtype: Dtype = "auto",
+    debug: Debug = False,
 ) -> None:
     """Measure how fast the engine is on this machine.
 
-    For each number of requests at once: time a step, real-time factor of one request, throughput of all, how near that
-    comes to what the device allows (its copy and matrix product rates are measured first), and where a step goes.
+    For each number of concurrent requests: time per step, real-time factor of a request, total throughput, the
+    roofline of the device (its copy and matrix multiplication rates are measured first), and where the time of a
+    step goes.
     """
     from rich.console import Console
 
@@ -58,10 +82,10 @@ def bench(
         from voxcli.diagnostics.plot import check_plot, write_plot
 
         check_plot(plot)
-        options.protected(None, chosen).refuse(plot)
+        protected(None, chosen).refuse(plot)
     if random_weights is not None and model is not None:
         raise InputError("--random-weights and --model exclude each other")
-    loaded = random_engine(random_weights, chosen, options.say) if random_weights else load_engine(chosen, options.say)
+    loaded = random_engine(random_weights, chosen, say) if random_weights else load_engine(chosen, say)
 
     from voxcli.diagnostics.bench import Load, run_bench
 
@@ -69,7 +93,7 @@ def bench(
         loaded,
         counts,
         Load(patches, prompt_tokens, settings.steps, settings.cfg),
-        on_row=lambda requests: options.say(f"{requests} at once ..."),
+        on_row=lambda requests: say(f"{requests} concurrent ..."),
     )
     if plot is not None:
         write_plot(report, plot)
@@ -85,5 +109,5 @@ def _counts(text: str) -> list[int]:
     except ValueError:
         counts = []
     if not counts or min(counts) < 1:
-        raise InputError(f"--concurrency wants numbers like 1,4,16, not {text!r}")
+        raise InputError(f"--concurrency must be numbers like 1,4,16, not {text!r}")
     return counts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from voxcli.cli import options
-from voxcli.cli.options import examples
+from voxcli.cli.help import Command, examples
+from voxcli.cli.options import Debug
 from voxcli.errors import ModelError
 from voxcli.terminal import shown
 
@@ -14,10 +14,10 @@ MARKS = {"ok": "ok", "note": "--", "missing": "!!"}
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(doctor)
+    app.command(cls=Command, epilog=EXAMPLES)(doctor)
 
 
-def doctor(debug: options.Debug = False) -> None:
+def doctor(debug: Debug = False) -> None:
     """Show what is here, what is missing and how to get it.
 
     Looks at torch, the device, attention, audio files, extras and models. Exit code 3 when the tool can't speak here.

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli import options
-from voxcli.cli.options import examples
+from voxcli.cli.help import Command, examples
+from voxcli.cli.options import Debug, RayAddress, say
 from voxcli.errors import ModelNotFound, VoxError
 from voxcli.model import hub as models
 
@@ -15,13 +15,13 @@ EXAMPLES = examples("voxcpm2 download openbmb/VoxCPM2 && voxcpm2 doctor", "voxcp
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(download)
+    app.command(cls=Command, epilog=EXAMPLES)(download)
 
 
 def download(
-    model: Annotated[str, typer.Argument(help="Hub id of a VoxCPM2 checkpoint.")] = models.FULL_MODEL,
-    ray_address: options.RayAddress = None,
-    debug: options.Debug = False,
+    model: Annotated[str, typer.Argument(metavar="ID", help="Model id on the Hugging Face hub.")] = models.FULL_MODEL,
+    ray_address: RayAddress = None,
+    debug: Debug = False,
 ) -> None:
     """Fetch the full model (about 5 GB) and print its folder.
 
@@ -31,7 +31,7 @@ def download(
     if ray_address is not None:
         _download_everywhere(model, ray_address)
         return
-    folder = models.download(model, options.say)
+    folder = models.download(model, say)
     models.require(folder)
     print(folder)
 
@@ -43,12 +43,12 @@ def _download_everywhere(model: str, address: str) -> None:
     check_address(address)
     from voxcli.cluster.ray_pool import fetch_everywhere
 
-    found = fetch_everywhere(address, model, options.say)
+    found = fetch_everywhere(address, model, say)
     failed = {name: error for name, error in found.items() if isinstance(error, VoxError)}
     for name, folder in found.items():
         if name not in failed:
             print(f"{name}: {folder}")
     for name, error in failed.items():
-        options.say(f"{name}: {error}")
+        say(f"{name}: {error}")
     if failed:
         raise ModelNotFound(f"{len(failed)} of {len(found)} machines have no {model}")

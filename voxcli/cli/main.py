@@ -15,7 +15,8 @@ from typing import Annotated, Any
 import typer
 
 from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, voices
-from voxcli.cli.options import examples
+from voxcli.cli.flatten import option
+from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError
 from voxcli.terminal import one_line, shown
@@ -25,22 +26,33 @@ INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as shell
 ENDED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 PROBLEMS_SHOWN = 50
 EXIT_CODES = {
-    0: "all done",
-    VoxError.exit_code: "some lines failed, or were cut off (unless --allow-truncated), or a file could not be written",
-    InputError.exit_code: "wrong input: usage, text, voice or manifest",
+    0: "success",
+    VoxError.exit_code: "some lines failed or were cut off (unless --allow-truncated), or a file could not be written",
+    InputError.exit_code: "invalid input: usage, text, voice or manifest",
     ModelError.exit_code: "no usable model or device",
     INTERRUPTED: "interrupted with Ctrl-C",
     TERMINATED: "terminated (SIGTERM)",
 }
 
+
+class Main(Group):
+    """The command itself: its help ends with the exit codes of all commands."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        super().format_options(ctx, formatter)
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
+
+
 app = typer.Typer(
     name="voxcpm2",
+    cls=Main,
     add_completion=True,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    help=f"{TITLE}\n\n\b\nExit codes:\n" + "\n".join(f"  {code:<5}{meaning}" for code, meaning in EXIT_CODES.items()),
+    context_settings=CONTEXT,
+    help=TITLE,
     epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
 )
 for command in (synth, batch, clone, voices, presets, bench, download, doctor):
@@ -61,7 +73,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def voxcpm2(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        option(OTHER, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
     """Options of the command itself; its help is the app's."""

@@ -1,223 +1,252 @@
-"""The options that several commands share, and the settings they make. Defaults are shown from `run.settings`."""
+"""The options that several commands share, in groups (see `flatten`), and what the groups make of them.
+
+The settings of a job have their options in `setting_options`.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from voxcli.cluster.options import HANG_S, MAX_RETRIES
+from voxcli.audio.formats import EXTENSIONS
+from voxcli.cli.flatten import OptionGroup, option
+from voxcli.cli.help import INPUT, MODEL, OTHER, OUTPUT, VOICE, WORKERS
+from voxcli.cli.values import complete, input_words, number, subtitle_words, voice_words, word
+from voxcli.cluster.options import HANG_S, MAX_RETRIES, Crew, make_crew
 from voxcli.errors import InputError
-from voxcli.jobs.settings import DEFAULTS, Settings
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.protected import ProtectedInputs
 
-
-def complete_preset(incomplete: str) -> list[str]:
-    """For the completion of a shell."""
-    from voxcli.inputs.presets import preset_names
-
-    return [name for name in preset_names() if name.startswith(incomplete)]
+DEVICES = ("auto", "cpu", "cuda", "mps")
+DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
-def complete_voice(incomplete: str) -> list[str]:
-    from voxcli.voices.store import voice_names
-
-    return [name for name in voice_names() if name.startswith(incomplete)]
-
-
-def check_device(name: str) -> str:
-    """Whether it is here is known later; that there is such a thing, now."""
-    if not re.fullmatch(r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?", name):
-        raise InputError(f"--device is one of auto, cpu, cuda, cuda:N, mps, not {name!r}")
-    return name
-
-
-def check_dtype(name: str) -> str:
-    if name not in ("auto", "float32", "bfloat16", "float16"):
-        raise InputError(f"--dtype is one of auto, float32, bfloat16, float16, not {name!r}")
-    return name
-
-
-Ref = Annotated[Path | None, typer.Option("--ref", metavar="AUDIO", help="Speak with the voice of this recording.")]
-Voice = Annotated[
-    str | None,
-    typer.Option(
-        "--voice",
-        metavar="NAME",
-        help="Speak with a named voice, see `voxcpm2 voices`.",
-        autocompletion=complete_voice,
-    ),
-]
-Control = Annotated[
-    str | None,
-    typer.Option("--control", metavar="TEXT", help='Describe the voice or the manner, as in "a warm, slow voice".'),
-]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME|FILE",
-        help="Settings by name, see `voxcpm2 presets`, or from a .yaml file.",
-        autocompletion=complete_preset,
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option("--seed", help="The same seed and text give the same audio.  [default: drawn]")
-]
-Cfg = Annotated[
-    float | None,
-    typer.Option("--cfg", help=f"How strictly text and voice are followed.  [default: {DEFAULTS.cfg}]"),
-]
-Steps = Annotated[
-    int | None,
-    typer.Option("--steps", help=f"Solver steps: more is finer and slower, 2 at least.  [default: {DEFAULTS.steps}]"),
-]
-MinSeconds = Annotated[
-    float | None, typer.Option("--min-seconds", help="Shortest audio.  [default: as the model likes]")
-]
-MaxSeconds = Annotated[
-    float | None, typer.Option("--max-seconds", help="Longest audio.  [default: by the length of the text]")
-]
-MaxChars = Annotated[
-    int | None,
-    typer.Option(
-        "--max-chars",
-        help=f"Longer text is split at sentences, spoken in pieces and joined.  [default: {DEFAULTS.max_chars}]",
-    ),
-]
-Normalize = Annotated[
-    bool | None,
-    typer.Option(
-        "--normalize/--no-normalize", help="Say numbers, dates, money and addresses as words (extra normalize)."
-    ),
-]
-SampleRate = Annotated[
-    int | None, typer.Option("--sample-rate", metavar="HZ", help="Of the file.  [default: the model's own]")
-]
-Level = Annotated[
-    float | None,
-    typer.Option(
-        "--level",
-        metavar="DBFS",
-        help="Bring the speech to this RMS level, such as -20, its peak below -1 dBFS.  [default: as it was made]",
-    ),
-]
-OUT_HELP = "File to write: .wav, .flac, .ogg or .mp3; - sends WAV to stdout while it is spoken."
-Raw = Annotated[bool, typer.Option("--raw", help="With -o -: samples alone, 16 bit little endian, mono.")]
-AllowTruncated = Annotated[
-    bool, typer.Option("--allow-truncated", help="Exit with 0 also when it was cut off at a length limit.")
-]
-SubtitleKind = Annotated[
-    str | None,
-    typer.Option("--subtitles", metavar="srt|vtt", help="Write subtitles beside the file, SubRip or WebVTT."),
-]
-Model = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="FOLDER|ID",
-        help="Checkpoint folder or hub id.  [default: $VOXCPM2_MODEL, openbmb/VoxCPM2 if downloaded, the demo voice]",
-    ),
-]
-Lora = Annotated[
-    Path | None,
-    typer.Option("--lora", metavar="FOLDER", help="Merge a LoRA adapter: lora_weights.safetensors, lora_config.json."),
-]
+Debug = Annotated[bool, option(OTHER, "--debug", help="Show the traceback of an error.")]
 InputFormat = Annotated[
     str | None,
-    typer.Option(
+    option(
+        INPUT,
         "--input-format",
         metavar="FORMAT",
-        help="jsonl, json, csv, tsv, filelist, text, markdown, srt, vtt, xlsx or ods.  [default: by content and name]",
+        autocompletion=complete(input_words),
+        show_default="by content and name",
+        help="jsonl, json, csv, tsv, filelist, text, markdown, srt, vtt, xlsx or ods.",
     ),
 ]
 Encoding = Annotated[
     str | None,
-    typer.Option("--encoding", help="Of the input, such as windows-1252.  [default: by its bytes, UTF-8 mostly]"),
+    option(
+        INPUT,
+        "--encoding",
+        metavar="NAME",
+        show_default="by content, usually UTF-8",
+        help="Encoding of the input, such as windows-1252.",
+    ),
 ]
-Device = Annotated[str, typer.Option("--device", callback=check_device, help="auto, cpu, cuda, cuda:N or mps.")]
-Dtype = Annotated[str, typer.Option("--dtype", callback=check_dtype, help="auto, float32, bfloat16 or float16.")]
-MaxBatch = Annotated[
-    int | None, typer.Option("--max-batch", min=1, help="Most requests at once.  [default: by device]")
-]
-Workers = Annotated[
+SubtitleKind = Annotated[
     str | None,
-    typer.Option(
-        "--workers",
-        metavar="N|auto",
-        help="Speak with so many engines at once, each with a GPU or a share of the cores of its own (extra ray).",
+    option(
+        OUTPUT,
+        "--subtitles",
+        metavar="srt|vtt",
+        autocompletion=complete(subtitle_words),
+        help="Write subtitles beside the audio file, as SubRip or WebVTT.",
+    ),
+]
+Model = Annotated[
+    str | None,
+    option(
+        MODEL,
+        "--model",
+        metavar="FOLDER|ID",
+        show_default="$VOXCPM2_MODEL, else openbmb/VoxCPM2 if it is downloaded, else the demo voice",
+        help="Checkpoint folder, or model id on the Hugging Face hub.",
+    ),
+]
+Device = Annotated[
+    str,
+    option(
+        MODEL,
+        "--device",
+        metavar="DEVICE",
+        parser=word("--device", "auto, cpu, cuda, cuda:N, mps", r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?"),
+        autocompletion=complete(lambda: DEVICES),
+        help="Device to run on: auto, cpu, cuda, cuda:N or mps.",
+    ),
+]
+Dtype = Annotated[
+    str,
+    option(
+        MODEL,
+        "--dtype",
+        metavar="DTYPE",
+        parser=word("--dtype", ", ".join(DTYPES)),
+        autocompletion=complete(lambda: DTYPES),
+        help="Precision of the weights: auto, float32, bfloat16 or float16.",
     ),
 ]
 RayAddress = Annotated[
     str | None,
-    typer.Option(
+    option(
+        WORKERS,
         "--ray-address",
-        metavar="ADDRESS|auto",
-        help="Use the machines of this Ray cluster, which the machine here is part of (extra ray).",
+        metavar="HOST:PORT|auto",
+        help="Use the machines of a Ray cluster that this machine is part of (needs the extra `ray`).",
     ),
 ]
-MaxRetries = Annotated[
-    int | None,
-    typer.Option(
-        "--max-retries",
-        min=0,
-        help=f"How often a line is run again whose worker died.  [default: {MAX_RETRIES}]",
-    ),
-]
-HangTimeout = Annotated[
-    float | None,
-    typer.Option(
-        "--hang-timeout",
-        min=1,
-        metavar="SECONDS",
-        help=f"A worker that makes no step for so long is taken for dead.  [default: {HANG_S:.0f}]",
-    ),
-]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 
 
-def settings(preset: str | None, base: Settings = DEFAULTS, **said: Any) -> Settings:
-    """Defaults, then the preset, then what was said on the command line."""
-    if preset is not None:
-        from voxcli.inputs.presets import load_preset
+@dataclass(frozen=True)
+class FileOptions(OptionGroup):
+    """Where one text goes."""
 
-        base = base.updated(load_preset(preset))
-    return base.updated(said)
+    out: Annotated[
+        Path,
+        option(
+            OUTPUT,
+            "--out",
+            "-o",
+            metavar="FILE",
+            help=f"Audio file to write: {', '.join(EXTENSIONS[:-1])} or {EXTENSIONS[-1]}; - streams WAV to stdout.",
+        ),
+    ]
+    subtitles: SubtitleKind = None
+    raw: Annotated[
+        bool,
+        option(OUTPUT, "--raw", help="With -o -: stream bare samples, 16-bit little-endian mono, without a header."),
+    ] = False
+    allow_truncated: Annotated[
+        bool, option(OUTPUT, "--allow-truncated", help="Exit with 0 even if the speech was cut off at a length limit.")
+    ] = False
 
 
-def voice_file(voice: str | None, ref: Path | None) -> Path | None:
-    """The file of a named voice. Raises InputError when a recording is named as well."""
-    if voice is None:
-        return None
-    if ref is not None:
-        raise InputError("--voice and --ref exclude each other: a named voice is made of a recording already")
-    from voxcli.voices.store import voice_path
+@dataclass(frozen=True)
+class VoiceOptions(OptionGroup):
+    """Who speaks."""
 
-    return voice_path(voice)
+    ref: Annotated[
+        Path | None,
+        option(VOICE, "--ref", metavar="FILE", help="Recording of the voice to speak with, 1 to 60 seconds long."),
+    ] = None
+    voice: Annotated[
+        str | None,
+        option(
+            VOICE,
+            "--voice",
+            metavar="NAME",
+            autocompletion=complete(voice_words),
+            help="Named voice to speak with, see `voxcpm2 voices`.",
+        ),
+    ] = None
+    control: Annotated[
+        str | None,
+        option(VOICE, "--control", metavar="TEXT", help='Description of the voice or the style: "a warm, slow voice".'),
+    ] = None
+
+    def file(self) -> Path | None:
+        """The file of the named voice. Raises InputError when a recording is named as well."""
+        if self.voice is None:
+            return None
+        if self.ref is not None:
+            raise InputError("--voice and --ref exclude each other: a named voice is made of a recording already")
+        from voxcli.voices.store import voice_path
+
+        return voice_path(self.voice)
 
 
-def model_options(preset: str | None, **said: Any) -> ModelOptions:
-    """What the preset says of the engine, then what was said on the command line."""
-    from voxcli.engine.load import ModelOptions
+@dataclass(frozen=True)
+class ModelOptionGroup(OptionGroup):
+    """Which model speaks, and where."""
 
-    values: dict[str, Any] = {}
-    if preset is not None:
-        from voxcli.inputs.presets import read_preset
+    model: Model = None
+    lora: Annotated[
+        Path | None,
+        option(
+            MODEL,
+            "--lora",
+            metavar="FOLDER",
+            help="LoRA adapter to merge into the model: a folder with lora_weights.safetensors and lora_config.json.",
+        ),
+    ] = None
+    device: Device = "auto"
+    dtype: Dtype = "auto"
 
-        values = read_preset(preset).engine.model_dump()
-    return ModelOptions(**values | {name: value for name, value in said.items() if value is not None})
+    def model_options(self, preset: str | None) -> ModelOptions:
+        """Highest priority first: the options, what the preset sets for the engine. Raises InputError."""
+        from voxcli.engine.load import ModelOptions
+
+        values: dict[str, Any] = {}
+        if preset is not None:
+            from voxcli.inputs.presets import read_preset
+
+            values = read_preset(preset).engine.model_dump()
+        return ModelOptions(**values | {name: value for name, value in vars(self).items() if value is not None})
+
+
+@dataclass(frozen=True)
+class BatchModelOptions(ModelOptionGroup):
+    max_batch: Annotated[
+        int | None,
+        option(
+            MODEL,
+            "--max-batch",
+            metavar="N",
+            parser=number("--max-batch", int, 1),
+            show_default="by device",
+            help="Maximum number of requests at once.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class WorkerOptions(OptionGroup):
+    """Engines in processes of their own, on this machine or on several."""
+
+    workers: Annotated[
+        str | None,
+        option(
+            WORKERS,
+            "--workers",
+            metavar="N|auto",
+            help="Number of worker processes, one per GPU or per share of the CPU cores (needs the extra `ray`).",
+        ),
+    ] = None
+    ray_address: RayAddress = None
+    max_retries: Annotated[
+        int | None,
+        option(
+            WORKERS,
+            "--max-retries",
+            metavar="N",
+            parser=number("--max-retries", int, 0),
+            show_default=str(MAX_RETRIES),
+            help="How often to retry a line whose worker died.",
+        ),
+    ] = None
+    hang_timeout: Annotated[
+        float | None,
+        option(
+            WORKERS,
+            "--hang-timeout",
+            metavar="SECONDS",
+            parser=number("--hang-timeout", float, 1),
+            show_default=f"{HANG_S:.0f}",
+            help="Replace a worker that has made no progress for this long.",
+        ),
+    ] = None
+
+    def crew(self) -> Crew | None:
+        return make_crew(self.workers, self.ray_address, self.max_retries, self.hang_timeout)
 
 
 def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
-    """What every command reads and must not write over: the preset, a model and an adapter that lie in folders."""
+    """What every command reads and must not overwrite: the preset, and a model and an adapter that are folders."""
     from voxcli.inputs.presets import preset_path
     from voxcli.jobs.protected import ProtectedInputs
     from voxcli.model.hub import VARIABLE
@@ -235,8 +264,3 @@ def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
 def say(remark: str) -> None:
     """One line for people."""
     print(f"voxcpm2: {one_line(remark)}", file=sys.stderr)
-
-
-def examples(*lines: str) -> str:
-    """The last words of a help text: commands that run."""
-    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import typer
 
-from voxcli.cli import options
-from voxcli.cli.options import examples
+from voxcli.cli.help import Command, examples
+from voxcli.cli.options import Debug
 from voxcli.terminal import shown
 
 EXAMPLES = examples(
     "voxcpm2 presets",
-    'voxcpm2 presets && voxcpm2 synth --preset fast "The sun is rising." -o sunrise.wav',
+    'voxcpm2 presets && voxcpm2 synth --preset fast "Good morning." -o a.wav',
 )
 
 
 def register(app: typer.Typer) -> None:
-    app.command(epilog=EXAMPLES)(presets)
+    app.command(cls=Command, epilog=EXAMPLES)(presets)
 
 
-def presets(debug: options.Debug = False) -> None:
+def presets(debug: Debug = False) -> None:
     """List the presets: what each one sets, and why.
 
     A preset is a small .yaml file. Your own are found by name in the folder shown last, and by path anywhere.

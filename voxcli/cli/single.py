@@ -1,4 +1,4 @@
-"""What `synth` and `clone` share: one text into a file, or to stdout while it is spoken."""
+"""What `synth` and `clone` share: speak one text into a file, or stream it to stdout."""
 
 from __future__ import annotations
 
@@ -12,54 +12,49 @@ from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
+    from voxcli.cli.options import FileOptions
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.job import Job
     from voxcli.jobs.protected import ProtectedInputs
     from voxcli.run.speak import Spoken
 
 
-def speak(
-    job: Job,
-    engine: ModelOptions,
-    inputs: ProtectedInputs,
-    *,
-    subtitles: str | None,
-    raw: bool,
-    allow_truncated: bool,
-) -> None:
-    """Raises InputError for options that do not go together, or for an output that is an input, before a model is
-    loaded.
+def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions) -> None:
+    """Speak the job as the options say.
 
-    inputs: what the command reads, but for the files of the job's voice.
+    inputs: what the command reads, except the files of the job's voice.
 
-    Ends with exit code 1 when a length limit cut the speech off, unless that is allowed.
+    Raises InputError for options that exclude each other, or an output that is an input, before a model is loaded.
+    Exits with code 1 when the speech was cut off at a length limit, unless that is allowed.
     """
     from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
     from voxcli.run.speak import STDOUT, speak_aloud, speak_one
 
     inputs.add_voices(job)
-    kind = subtitles_named(subtitles)
+    kind = subtitles_named(output.subtitles)
     if job.out != STDOUT:
-        if raw:
-            raise InputError("--raw is for -o -: the name of a file tells its format")
+        if output.raw:
+            raise InputError("--raw needs -o -: files have a format, see --format")
         inputs.refuse(job.out)
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
-        _tell(speak_one(job, engine, kind), allow_truncated)
+        _tell(speak_one(job, engine, kind), output.allow_truncated)
         return
     if kind is not None:
-        raise InputError("--subtitles lie beside a file: name one with -o")
+        raise InputError("--subtitles needs an audio file to write beside: name one with -o")
     if job.settings.level is not None:
-        raise InputError("--level needs the whole sound: name a file with -o")
+        raise InputError("--level needs the whole audio: name a file with -o")
+    if job.settings.format not in (None, job.format):
+        raise InputError(f"--format {job.settings.format} needs an audio file: -o - streams {job.format}")
     if sys.stdout.isatty():
-        raise InputError("-o - sends sound to stdout, which is a terminal here: pipe it to a player, or name a file")
+        raise InputError("-o - writes audio to stdout, which is a terminal: pipe it to a player, or name a file")
     inputs.refuse_stream(sys.stdout, "stdout")
     try:
-        spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=raw)
+        spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=output.raw)
     except OutputError:
         drop_stdout()
         raise
-    _tell(spoken, allow_truncated)
+    _tell(spoken, output.allow_truncated)
 
 
 def _tell(spoken: Spoken, allow_truncated: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import Required, TypedDict
 
+from voxcli.audio.formats import DEFAULT_FORMAT
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.files.names import one_name, unusable_name
 from voxcli.inputs.columns import Columns
@@ -24,7 +25,7 @@ from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
-from voxcli.jobs.output_paths import DEFAULT_FORMAT, OutputFolder, extension_of, format_of
+from voxcli.jobs.output_paths import OutputFolder, extension_of, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, create_model
+
+from voxcli.jobs.settings import DECLARED, Declaration
 
 
-class SettingFields(BaseModel):
-    """The names and types of `Settings`, each optional; a test holds them equal. Limits are checked by `Settings`."""
+def _field(declared: Declaration) -> tuple[Any, Any]:
+    default = declared.unset or declared.default
+    words = f"{declared.help}; default: {default}" if default else declared.help
+    return declared.kind | None, Field(None, description=words)
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
-    seed: int | None = None
-    """the same seed and text give the same audio; drawn if it is missing, and told in the results"""
-    cfg: float | None = None
-    """how strictly text and voice are followed"""
-    steps: int | None = None
-    """solver steps for each patch of audio; more is finer and slower"""
-    min_seconds: float | None = None
-    """shortest audio"""
-    max_seconds: float | None = None
-    """longest audio; what is cut off there has `stop_reason` `length`"""
-    max_chars: int | None = None
-    """longest piece a text is split into, in characters"""
-    normalize: bool | None = None
-    """`true` says numbers, dates, money, units and addresses as words (needs the extra `normalize`)"""
-    format: str | None = None
-    """`wav` (16 bit), `wav24`, `wavf` (float), `flac`, `ogg` (Opus) or `mp3`, where `out` does not tell"""
-    sample_rate: int | None = None
-    """of the file in Hz; the model's own if it is missing"""
-    level: float | None = None
-    """RMS of the speech in dBFS, such as -20, its peak below -1 dBFS; left as it was made if it is missing"""
+if TYPE_CHECKING:
+
+    class SettingFields(BaseModel):
+        """The settings that `voxcli.jobs.settings` declares, each optional. `Settings` checks the limits."""
+
+else:
+    SettingFields = create_model(
+        "SettingFields",
+        __config__=ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True),
+        **{name: _field(declared) for name, declared in DECLARED.items()},
+    )
 
 
 class LineFields(SettingFields):

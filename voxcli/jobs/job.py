@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from voxcli.audio.write import rates_of
+from voxcli.audio.formats import rates_of
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
 from voxcli.terminal import shown
@@ -19,7 +19,7 @@ class Job:
 
     id:            unique in its run; what the results and messages call it.
     text:          as given; cleaning comes later and the results keep this.
-    out:           the file to write, and its format by name (`voxcli.audio.write.FORMATS`).
+    out:           the file to write, and its format by name (`voxcli.audio.formats.FORMATS`).
     ref:           a recording whose voice is to speak.
     prompt_audio:  a recording to go on from, with `prompt_text`, the words spoken in it.
     control:       a description of the voice or the manner ("warm, slow").

@@ -8,11 +8,9 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
-from voxcli.audio.write import FORMATS
+from voxcli.audio.formats import DEFAULT_FORMAT, EXTENSIONS, FORMATS
 from voxcli.errors import InputError
 from voxcli.files.names import LOCK_NAME, MAX_NAME_BYTES, RESULTS_NAME, safe_name, unusable_name
-
-DEFAULT_FORMAT = "wav"
 
 SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
 PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
@@ -24,8 +22,7 @@ def format_of(out: Path, named: str | None) -> str:
         extension_of(named)
     fitting = _formats_with(out.suffix.lower())
     if not fitting:
-        known = ", ".join(dict.fromkeys(map(extension_of, FORMATS)))
-        raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {known}")
+        raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {', '.join(EXTENSIONS)}")
     if named is not None and named not in fitting:
         raise InputError(f"{out.name!r} can't hold format {named!r}")
     return named or fitting[0]

@@ -1,16 +1,20 @@
-"""The settings of a job: the one place where their defaults and their limits stand.
+"""The settings of a job. `Settings` is the one place where each is declared: type, default, limits, help text.
 
-The command line, presets and manifest lines each name some of them; `Settings.updated` lays one over the other.
-Free of torch, so that `--help` can show the defaults; a test holds them equal to the engine's own.
+The command line (`voxcli.cli.options`), manifests and presets (`voxcli.inputs.schema`) and the tables of the READMEs
+read the declarations, so a new field here is an option, a manifest field and a preset field at once; what remains is
+to use its value. Free of torch, pydantic and numpy, so that `--help` can show the settings.
 """
 
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
+from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS
 from voxcli.errors import InputError
 
 MIN_STEPS = 2  # the first step of the solver is empty
@@ -22,70 +26,179 @@ RATES = (8_000, 192_000)
 LEVELS = (-50.0, -6.0)
 SECONDS = (0.001, 86_400.0)  # of audio: some samples at least, a day at most
 
+T = TypeVar("T")
+
+
+class SettingError(InputError):
+    """A setting with a value that can't be used. `name` is its field, `reason` the rest of the message."""
+
+    def __init__(self, name: str, reason: str):
+        self.name = name
+        self.reason = reason
+        super().__init__(f"{name} {reason}")
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What is known of a setting beside its name.
+
+    kind:     its type: int, float, str or bool.
+    default:  None where `unset` says what happens.
+    help:     what it does, a phrase without a full stop.
+    unset:    what happens when it is not set.
+    metavar:  what stands for its value in help texts; None for a switch.
+    group:    where help texts show it.
+    limits:   the lowest and the highest value.
+    expected: the limits in words.
+    choices:  the only values it can have; empty for any.
+    """
+
+    kind: type
+    default: Any
+    help: str
+    unset: str
+    metavar: str | None
+    group: Literal["speech", "output"]
+    limits: tuple[float, float]
+    expected: str
+    choices: tuple[str, ...]
+
+    def allows(self, value: Any) -> bool:
+        return value in self.choices if self.choices else bool(self.limits[0] <= value <= self.limits[1])
+
+    def refusal(self, value: Any) -> str:
+        """Why a value is not allowed."""
+        if self.choices:
+            return f"must be one of {', '.join(self.choices)}, not {value!r}"
+        return f"must be {self.expected}, not {value}"
+
+
+def setting(
+    default: T,
+    help: str,
+    *,
+    metavar: str | None = "N",
+    unset: str = "",
+    group: Literal["speech", "output"] = "speech",
+    limits: tuple[float, float] = (-math.inf, math.inf),
+    expected: str = "",
+    choices: tuple[str, ...] = (),
+) -> T:
+    """Declare a field of `Settings`: see `Declaration`."""
+    words = {"help": help, "unset": unset, "metavar": metavar, "group": group}
+    return field(default=default, metadata=words | {"limits": limits, "expected": expected, "choices": choices})
+
 
 @dataclass(frozen=True)
 class Settings:
-    """How one job is spoken.
+    """How one job is spoken."""
 
-    seed:         of the noise; None draws one and the results tell which.
-    cfg:          classifier-free guidance: how strictly the text and the voice are followed.
-    steps:        solver steps a patch: more is finer and slower.
-    min_seconds:  shortest audio; None leaves it to the model.
-    max_seconds:  longest audio; None leaves it to the length of the text.
-    max_chars:    longer text is split at sentences into pieces of at most this many characters.
-    normalize:    numbers, dates, money, units and addresses are written out as words before they are spoken.
-    format:       of the file; None leaves it to the file's name, or wav.
-    sample_rate:  of the file in Hz; None leaves it to the model.
-    level:        RMS of the speech in dBFS, by one gain that keeps the peak below -1 dBFS; None leaves it as made.
-    """
-
-    seed: int | None = None
-    cfg: float = 2.0
-    steps: int = 10
-    min_seconds: float | None = None
-    max_seconds: float | None = None
-    max_chars: int = 240
-    normalize: bool = False
-    format: str | None = None
-    sample_rate: int | None = None
-    level: float | None = None
+    seed: int | None = setting(
+        None,
+        "random seed: the same seed and text give the same audio",
+        unset="drawn, and recorded in the results",
+        limits=(0, 2**63 - 1),
+        expected="a whole number from 0 to 2^63 - 1",
+    )
+    cfg: float = setting(
+        2.0,
+        "classifier-free guidance: how strictly the text and the voice are followed",
+        metavar="SCALE",
+        limits=(0.0, sys.float_info.max),
+        expected="a number of at least 0",
+    )
+    steps: int = setting(
+        10,
+        "solver steps per patch of audio; more is finer and slower",
+        limits=(MIN_STEPS, MAX_STEPS),
+        expected=f"from {MIN_STEPS} to {MAX_STEPS}",
+    )
+    min_seconds: float | None = setting(
+        None,
+        "shortest audio",
+        metavar="SECONDS",
+        unset="chosen by the model",
+        limits=SECONDS,
+        expected=f"from {SECONDS[0]:g} to {SECONDS[1]:.0f}",
+    )
+    max_seconds: float | None = setting(
+        None,
+        "longest audio; speech that runs on is cut off (`stop_reason` `length`)",
+        metavar="SECONDS",
+        unset="by the length of the text",
+        limits=SECONDS,
+        expected=f"from {SECONDS[0]:g} to {SECONDS[1]:.0f}",
+    )
+    max_chars: int = setting(
+        240,
+        "longest piece, in characters: longer text is split at sentences and the pieces are joined",
+        limits=(MIN_CHARS, math.inf),
+        expected=f"at least {MIN_CHARS}",
+    )
+    normalize: bool = setting(
+        False,
+        "speak numbers, dates, money, units and addresses as words (needs the extra `normalize`)",
+        metavar=None,
+    )
+    format: str | None = setting(
+        None,
+        "audio format: "
+        + ", ".join(f"`{name}`" + (f" ({kind.note})" * bool(kind.note)) for name, kind in FORMATS.items()),
+        metavar="FORMAT",
+        unset=f"by the extension of the file, else {DEFAULT_FORMAT}",
+        group="output",
+        choices=tuple(FORMATS),
+    )
+    sample_rate: int | None = setting(
+        None,
+        "sample rate of the file",
+        metavar="HZ",
+        unset="the model's own",
+        group="output",
+        limits=RATES,
+        expected=f"from {RATES[0]} to {RATES[1]} Hz",
+    )
+    level: float | None = setting(
+        None,
+        "bring the speech to this RMS level, such as -20, with its peak below -1 dBFS",
+        metavar="DBFS",
+        unset="left as generated",
+        group="output",
+        limits=LEVELS,
+        expected=f"from {LEVELS[0]:g} to {LEVELS[1]:g} dBFS",
+    )
 
     def __post_init__(self) -> None:
-        if self.seed is not None and not 0 <= self.seed < 2**63:
-            raise InputError(f"seed must be a whole number from 0 to 2^63 - 1, not {self.seed}")
-        if not math.isfinite(self.cfg) or self.cfg < 0:
-            raise InputError(f"cfg must be a number of at least 0, not {self.cfg}")
-        if not MIN_STEPS <= self.steps <= MAX_STEPS:
-            raise InputError(f"steps must be from {MIN_STEPS} to {MAX_STEPS}, not {self.steps}")
-        if self.min_seconds is not None or self.max_seconds is not None:
-            _check_seconds(self.min_seconds, self.max_seconds)
-        if self.max_chars < MIN_CHARS:
-            raise InputError(f"max_chars must be at least {MIN_CHARS}, not {self.max_chars}")
-        if self.sample_rate is not None and not RATES[0] <= self.sample_rate <= RATES[1]:
-            raise InputError(f"sample_rate must be from {RATES[0]} to {RATES[1]} Hz, not {self.sample_rate}")
-        if self.level is not None and not LEVELS[0] <= self.level <= LEVELS[1]:
-            raise InputError(f"level must be from {LEVELS[0]:g} to {LEVELS[1]:g} dBFS, not {self.level:g}")
+        for name, value in vars(self).items():
+            if value is not None and not DECLARED[name].allows(value):
+                raise SettingError(name, DECLARED[name].refusal(value))
+        if self.min_seconds is not None and self.max_seconds is not None and self.min_seconds >= self.max_seconds:
+            raise SettingError(
+                "max_seconds", f"({self.max_seconds}) must be greater than min_seconds ({self.min_seconds})"
+            )
 
     def updated(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with some of them said anew; a value of None says nothing."""
-        said = {name: value for name, value in values.items() if value is not None}
-        if not said:
-            return self
-        assert said.keys() <= NAMES, f"no settings: {said.keys() - NAMES}"
-        # A manifest makes one a line: the __init__ of a frozen dataclass takes four times as long.
-        made = object.__new__(Settings)
-        vars(made).update(vars(self) | said)
-        made.__post_init__()
-        return made
+        """These settings with some of them replaced; a value of None replaces nothing. Raises SettingError."""
+        named = {name: value for name, value in values.items() if value is not None}
+        return Settings(**vars(self) | named) if named else self
 
 
-def _check_seconds(shortest: float | None, longest: float | None) -> None:
-    for name, seconds in (("min_seconds", shortest), ("max_seconds", longest)):
-        if seconds is not None and not SECONDS[0] <= seconds <= SECONDS[1]:
-            raise InputError(f"{name} must be from {SECONDS[0]:g} to {SECONDS[1]:.0f}, not {seconds}")
-    if shortest is not None and longest is not None and shortest >= longest:
-        raise InputError(f"max_seconds ({longest}) must be greater than min_seconds ({shortest})")
+def _declared() -> Mapping[str, Declaration]:
+    """The settings by name, in their order."""
+    kinds = get_type_hints(Settings)
+    return MappingProxyType(
+        {
+            one.name: Declaration(kind=_without_none(kinds[one.name]), default=one.default, **one.metadata)
+            for one in fields(Settings)
+        }
+    )
 
 
-NAMES = frozenset(field.name for field in fields(Settings))
+def _without_none(hint: Any) -> type:
+    kind: type = next((kind for kind in get_args(hint) if kind is not type(None)), hint)
+    return kind
+
+
+DECLARED = _declared()
+NAMES = frozenset(DECLARED)
 DEFAULTS = Settings()

@@ -1,0 +1,74 @@
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import pytest
+import typer
+
+from voxcli.cli.flatten import OptionGroup, flatten, option
+from voxcli.cli.help import OTHER
+from voxcli.cli.main import run
+from voxcli.cli.options import ModelOptionGroup
+from voxcli.cli.setting_options import SettingOptions
+from voxcli.engine.load import ModelOptions
+from voxcli.jobs.settings import NAMES, Settings
+
+
+@dataclass(frozen=True)
+class Pair(OptionGroup):
+    first: Annotated[int, option(OTHER, "--first", help="The first.")]
+    second: Annotated[str | None, option(OTHER, "--second", help="The second.")] = None
+
+
+def test_a_group_becomes_its_options_and_arrives_as_one_value() -> None:
+    calls = []
+
+    def command(name: str, pair: Pair, switch: bool = False) -> None:
+        """What it does."""
+        calls.append((name, pair, switch))
+
+    flat = flatten(command)
+    assert list(inspect.signature(flat).parameters) == ["name", "first", "second", "switch"]
+    assert flat.__doc__ == "What it does."
+    flat(name="a", first=1, second="b", switch=True)
+    assert calls == [("a", Pair(1, "b"), True)]
+
+
+def test_typer_parses_the_options_of_a_group() -> None:
+    calls = []
+
+    def command(pair: Pair) -> None:
+        calls.append(pair)
+
+    app = typer.Typer()
+    app.command()(flatten(command))
+    app(["--second", "b", "--first", "2"], standalone_mode=False)
+    app(["--first", "3"], standalone_mode=False)
+    assert calls == [Pair(2, "b"), Pair(3)]
+
+
+def test_a_setting_is_declared_once() -> None:
+    """Its option comes from its declaration: nothing here or in a command lists the settings."""
+    assert set(inspect.signature(SettingOptions).parameters) == {"preset", *NAMES}
+
+
+def test_options_override_the_preset_and_the_preset_the_base() -> None:
+    group = SettingOptions("fast", cfg=3.0, seed=None)
+    assert group.settings(Settings(cfg=1.0, seed=4, steps=20)) == Settings(cfg=3.0, seed=4, steps=5)
+
+
+def test_model_options_override_the_preset() -> None:
+    assert ModelOptionGroup(model="m", device="cpu").model_options(None) == ModelOptions("m", "cpu")
+
+
+def test_numbers_on_the_command_line_reach_the_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    caught: list[Settings] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("voxcli.cli.synth.speak", lambda job, *_: caught.append(job.settings))
+    said = ["--seed", "7", "--cfg", "1.5", "--steps", "9", "--min-seconds", "1", "--max-seconds", "2.5"]
+    said += ["--max-chars", "30", "--normalize", "--format", "wav24", "--sample-rate", "8000", "--level", "-20"]
+    assert run(["synth", "Hello.", "-o", "a.wav", *said]) == 0
+    assert caught == [Settings(7, 1.5, 9, 1.0, 2.5, 30, True, "wav24", 8000, -20.0)]

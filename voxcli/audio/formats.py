@@ -1,0 +1,51 @@
+"""The output formats. Free of numpy and libsndfile, so that `--help` and the checks of a manifest can list them.
+
+To add a format, add it to FORMATS. Only a sample encoding that libsndfile does not round or size as it should needs
+more: see `voxcli.audio.write`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+__all__ = ["DEFAULT_FORMAT", "EXTENSIONS", "FORMATS", "Format", "rates_of"]
+
+
+class Format(NamedTuple):
+    """How libsndfile calls a format and its sample encoding, and how people know it.
+
+    extension: of its files, with the dot.
+    note:      what its name does not say, for help texts.
+    rates:     the sample rates it can hold, in Hz; empty when it takes any.
+    """
+
+    container: str
+    subtype: str
+    extension: str
+    note: str = ""
+    rates: tuple[int, ...] = ()
+
+
+# Sample rates of Opus: RFC 6716. Of MP3: ISO 11172-3, 13818-3 and the 2.5 extension.
+_OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
+_MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
+
+FORMATS: Mapping[str, Format] = MappingProxyType(
+    {
+        "wav": Format("WAV", "PCM_16", ".wav", "16 bit"),
+        "wav24": Format("WAV", "PCM_24", ".wav"),
+        "wavf": Format("WAV", "FLOAT", ".wav", "float"),
+        "flac": Format("FLAC", "PCM_16", ".flac"),
+        "ogg": Format("OGG", "OPUS", ".ogg", "Opus", _OPUS_RATES),
+        "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3", "", _MP3_RATES),
+    }
+)
+DEFAULT_FORMAT = "wav"
+EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
+
+
+def rates_of(format: str) -> tuple[int, ...]:
+    """The sample rates that a format of FORMATS can hold, in Hz; empty when it takes any."""
+    return FORMATS[format].rates

@@ -1,0 +1,79 @@
+"""Values on the command line: checked in our own words, completed by the shell."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from voxcli.errors import InputError
+
+Number = TypeVar("Number", int, float)
+
+
+def number(
+    option: str, kind: type[Number], low: float = -math.inf, high: float = math.inf
+) -> Callable[[str | Number], Number]:
+    """A parser for numbers from `low` to `high`. It raises InputError, naming the option."""
+    wanted = "a whole number" if kind is int else "a number"
+    if high < math.inf:
+        wanted += f" from {low:g} to {high:g}"
+    elif low > -math.inf:
+        wanted += f" of at least {low:g}"
+
+    def parse(value: str | Number) -> Number:
+        try:
+            found = kind(value)
+        except ValueError:
+            found = None
+        if found is None or not low <= found <= high:
+            raise InputError(f"{option} must be {wanted}, not {str(value)!r}")
+        return found
+
+    return parse
+
+
+def word(option: str, words: str, pattern: str | None = None) -> Callable[[str], str]:
+    """A parser for one of the words in `words`, which are separated by commas, or for what fits the pattern."""
+    fits = re.compile(pattern or "|".join(map(re.escape, words.split(", "))))
+
+    def parse(value: str) -> str:
+        if not fits.fullmatch(value):
+            raise InputError(f"{option} must be one of {words}, not {value!r}")
+        return value
+
+    return parse
+
+
+def complete(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Completion for one of some words, which are looked up when they are wanted."""
+
+    def completed(incomplete: str) -> list[str]:
+        return [word for word in words() if word.startswith(incomplete)]
+
+    return completed
+
+
+def preset_words() -> list[str]:
+    from voxcli.inputs.presets import preset_names
+
+    return preset_names()
+
+
+def voice_words() -> list[str]:
+    from voxcli.voices.store import voice_names
+
+    return voice_names()
+
+
+def subtitle_words() -> tuple[str, ...]:
+    from voxcli.artifacts.subtitles import KINDS
+
+    return KINDS
+
+
+def input_words() -> tuple[str, ...]:
+    from voxcli.inputs.document import FORMATS
+
+    return FORMATS
