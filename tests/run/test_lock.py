@@ -113,3 +113,96 @@ def test_a_stopped_run_still_holds_its_lock(tmp_path: Path) -> None:
         with pytest.raises(OutputError, match="another run"), FolderLock(tmp_path, no_remark):
             pass
         process.kill()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file that is open can't be replaced there")
+def test_a_file_that_took_the_place_of_the_lock_stays(tmp_path: Path) -> None:
+    with FolderLock(tmp_path, no_remark):
+        (tmp_path / "mine").write_text(KEPT)
+        (tmp_path / "mine").replace(tmp_path / LOCK_NAME)
+    assert (tmp_path / LOCK_NAME).read_text() == KEPT
+
+
+KEPT = "precious\n"
+LINKS = pytest.mark.skipif(os.name == "nt", reason="links need rights of their own there")
+
+
+@LINKS
+def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.txt", tmp_path / "out"
+    outside.write_text(KEPT)
+    folder.mkdir()
+    (folder / LOCK_NAME).symlink_to(outside)
+    with pytest.raises(OutputError) as caught, FolderLock(folder, no_remark):
+        pass
+    told = f"can't lock {folder}: {folder / LOCK_NAME} is a link; remove it, or choose another folder"
+    assert str(caught.value) == told
+    assert outside.read_text() == KEPT
+    assert (folder / LOCK_NAME).is_symlink()
+
+
+@LINKS
+def test_a_lock_makes_no_file_at_the_end_of_a_link(tmp_path: Path) -> None:
+    outside, folder = tmp_path / "outside.txt", tmp_path / "out"
+    folder.mkdir()
+    (folder / LOCK_NAME).symlink_to(outside)
+    with pytest.raises(OutputError, match="is a link; remove it"), FolderLock(folder, no_remark):
+        pass
+    assert not outside.exists()
+
+
+@LINKS
+@pytest.mark.parametrize("content", ["", f"process 1 on {socket.gethostname()}\n"])
+def test_a_lock_that_is_a_hard_link_is_refused_and_its_twin_stays(tmp_path: Path, content: str) -> None:
+    """Also where the twin looks like a lock: whatever it is, it lies elsewhere."""
+    outside, folder = tmp_path / "outside.txt", tmp_path / "out"
+    outside.write_text(content)
+    folder.mkdir()
+    os.link(outside, folder / LOCK_NAME)
+    with pytest.raises(OutputError, match="is a hard link of another file; remove it"), FolderLock(folder, no_remark):
+        pass
+    assert outside.read_text() == content
+    assert (folder / LOCK_NAME).exists()
+
+
+@pytest.mark.parametrize("content", [KEPT, f"process 1 on here\n{KEPT}", "process one on here\n"])
+def test_a_file_of_that_name_that_is_no_lock_stays(tmp_path: Path, content: str) -> None:
+    (tmp_path / LOCK_NAME).write_text(content)
+    with pytest.raises(OutputError, match=r"\.voxcpm2\.lock is another program's"), FolderLock(tmp_path, no_remark):
+        pass
+    assert (tmp_path / LOCK_NAME).read_text() == content
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 40])
+def test_a_lock_that_lost_its_content_with_the_power_is_taken_over(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / LOCK_NAME).write_bytes(content)
+    with FolderLock(tmp_path, no_remark):
+        assert (tmp_path / LOCK_NAME).read_text() == f"process {os.getpid()} on {socket.gethostname()}\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_lock_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / LOCK_NAME)
+    with pytest.raises(OutputError, match=r"lock is not a regular file"), FolderLock(tmp_path, no_remark):
+        pass
+
+
+@LINKS
+def test_a_link_that_comes_between_looking_and_opening_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, folder = tmp_path / "outside.txt", tmp_path / "out"
+    outside.write_text(KEPT)
+    folder.mkdir()
+    looked = os.lstat
+
+    def slow(path: Path) -> os.stat_result:
+        try:
+            return looked(path)
+        finally:
+            (folder / LOCK_NAME).symlink_to(outside)
+
+    monkeypatch.setattr(os, "lstat", slow)
+    with pytest.raises(OutputError, match="can't lock"), FolderLock(folder, no_remark):
+        pass
+    assert outside.read_text() == KEPT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import sys
 from collections.abc import Callable
@@ -12,8 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from voxcli.errors import OutputError
+from voxcli.files.in_place import has_other_names, open_in_place
 from voxcli.files.names import LOCK_NAME
 
+WRITTEN = re.compile(rb"process \d+ on [^\n]*\n?")  # what is in it
+MOST_BYTES = 1000
 # What a file system without locks answers: some network shares.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
@@ -53,37 +57,62 @@ class FolderLock:
             self._file.write(f"process {os.getpid()} on {socket.gethostname()}\n".encode())
             self._file.flush()
         except OSError as error:
-            raise OutputError(f"can't lock {self.folder}: {error.strerror or error}") from error
+            reason = error.strerror or f"{self.path} is {error}; remove it, or choose another folder"
+            raise OutputError(f"can't lock {self.folder}: {reason}") from error
         return self
 
     def __exit__(self, *exception: object) -> None:
         assert self._file is not None, "left without having been entered"
         with suppress(OSError):  # Windows keeps the name of a file that is open
-            self.path.unlink(missing_ok=True)  # before the lock goes: a name seen afterwards is another's
+            if self._is_there(self._file):
+                self.path.unlink()  # before the lock goes: a name seen afterwards is another's
         self._file.close()
         self._file = None
 
     def _open(self) -> BinaryIO | None:
         """The file with the lock on it; None when its last holder took its name away meanwhile."""
-        file = open(self.path, "a+b")  # noqa: SIM115 - the lock is held as long as the file is open
+        file = open_in_place(self.path)
+        try:
+            self._lock(file)
+            if self._is_there(file):
+                _check_ours(file)
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+        return None
+
+    def _is_there(self, file: BinaryIO) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(os.fstat(file.fileno()), os.lstat(self.path))
+        return False
+
+    def _lock(self, file: BinaryIO) -> None:
         try:
             _take(file)
         except OSError as error:
             if error.errno not in NO_LOCKS:
-                holder = self._holder(file)
-                file.close()
+                told = _content(file).decode(errors="replace").strip()
+                holder = f"another run ({told})" if WRITTEN.fullmatch(told.encode()) else "another run"
                 raise OutputError(
                     f"{holder} is writing into {self.folder}; wait for it to end, or choose another folder"
                 ) from error
             self.say(f"{self.folder} is on a file system without locks; let no other run write there")
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), os.stat(self.path)):
-                return file
-        file.close()
-        return None
 
-    @staticmethod
-    def _holder(file: BinaryIO) -> str:
-        file.seek(0)
-        told = file.read(200).decode(errors="replace").strip()
-        return f"another run ({told})" if told else "another run"
+
+def _check_ours(file: BinaryIO) -> None:
+    """Raise OSError for a file that is not to be emptied: one with another content, or that has a name elsewhere.
+
+    A machine that lost its power may leave an empty one, or one of zeros.
+    """
+    content = _content(file)
+    if content.strip(b"\0") and not WRITTEN.fullmatch(content):
+        raise OSError("another program's")
+    if has_other_names(file):
+        raise OSError("a hard link of another file")
+
+
+def _content(file: BinaryIO) -> bytes:
+    file.seek(0)
+    return file.read(MOST_BYTES)

@@ -1,0 +1,43 @@
+"""Files that are changed where they lie: opened through no link, or the change would be made elsewhere."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+
+def open_in_place(path: Path) -> BinaryIO:
+    """Open a regular file for reading and appending, and make it where there is none. Raises OSError.
+
+    A hard link shows only in the open file, see `has_other_names`.
+    """
+    with suppress(FileNotFoundError):
+        _check_own(os.lstat(path))
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
+    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # for what takes its place meanwhile; not on every system
+        flags |= getattr(os, name, 0)
+    descriptor = os.open(path, flags, 0o666)
+    try:
+        _check_own(os.fstat(descriptor))
+    except OSError:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "a+b")
+
+
+def has_other_names(file: BinaryIO) -> bool:
+    """Whether an open file has more names than one: hard links."""
+    return os.fstat(file.fileno()).st_nlink > 1
+
+
+def _check_own(state: os.stat_result) -> None:
+    if stat.S_ISLNK(state.st_mode):
+        raise OSError("a link")
+    if stat.S_ISDIR(state.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if not stat.S_ISREG(state.st_mode):
+        raise OSError("not a regular file")
