@@ -26,7 +26,8 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Plan, make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
-from voxcli.run.results import ResultLog
+from voxcli.run.results import ResultLog, read_history, read_results
+from voxcli.run.resume import Agenda, make_agenda
 from voxcli.run.session import Session
 
 LINES = 12
@@ -363,6 +364,39 @@ def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
     seeds = {utterance.job.id: utterance.seed for utterance in run._utterances}
     assert {outcome.job.id: outcome.result.seed for outcome in run.run()} == seeds
     assert len(set(seeds.values())) == 3
+
+
+def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    plan = make_plan([Job(name, f"Line {name}.", tmp_path / f"{name}.wav", settings=BRIEF) for name in "abc"])
+
+    def again(**values: Any) -> Agenda:
+        agenda = make_agenda(plan, read_history(tmp_path), tmp_path, "a model", "changed")
+        orders_of = orders(tiny_checkpoint, tmp_path)
+        conduct(ThreadFleet(2, replace(orders_of, **values)), Plan(agenda.todo), tmp_path)
+        return agenda
+
+    again()
+    before = files(tmp_path)
+    for values in ({}, {"nonce": "of another folder"}):  # the worker writes, and the driver
+        (tmp_path / "b.wav").unlink()
+        faults.arm("write:enospc")
+        again(**values)
+        assert not read_results(tmp_path)["b"].ok
+        faults.arm("")
+        assert again(**values).reasons == {"failed before": 1}
+        assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_first_file_that_could_not_be_written_leaves_its_seed(
+    shares: bool, tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    plan = make_plan([Job("a", "A line.", tmp_path / "a.wav", settings=BRIEF)])
+    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path, **({} if shares else {"nonce": "of another folder"})))
+    faults.arm(f"write:enospc:{1 if shares else 2}")  # before, it writes a file that it sends
+    (outcome,) = conduct(fleet, plan, tmp_path).values()
+    assert outcome.error is not None and "No space left on device" in str(outcome.error)
+    assert type(read_results(tmp_path)["a"].seed) is int
 
 
 def test_leaving_early_notes_what_is_finished(

@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 
-from voxcli.errors import AudioError, OutputError
-from voxcli.jobs.job import Job
-from voxcli.jobs.result import Cue, Result, failure, shown_path
-from voxcli.run.results import ResultLog, read_results
+from voxcli.errors import OutputError
+from voxcli.jobs.result import Cue, Result
+from voxcli.run.results import History, ResultLog, read_history, read_results
 
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
 FIELDS += ["sample_rate", "voice_notes", "warnings", "sha256", "fingerprint", "finished", "cues", "error"]
+OK = Result("a", "a.wav", "Say a.", "ok", 1.6, 0.8, 0.5, 10, "stop", 7, 1, 48_000)
+
+
+def written(*results: Result) -> str:
+    return "".join(json.dumps(vars(result), ensure_ascii=False) + "\n" for result in results)
 
 
 def test_a_line_has_all_fields_in_order(tmp_path: Path) -> None:
@@ -33,20 +37,39 @@ def test_each_line_is_on_the_disk_before_the_next(tmp_path: Path) -> None:
             assert len((tmp_path / "results.jsonl").read_text().splitlines()) == count
 
 
-@pytest.mark.parametrize("torn", ['{"id": "to', "\0\0\0\0", '{"id": "a"', "7", "\x80"])
+@pytest.mark.parametrize("torn", ['{"id": "to', "\0\0\0\0", '{"id": "a", "out": "a.w'])
 def test_a_second_run_appends_and_drops_what_a_crash_tore(tmp_path: Path, torn: str) -> None:
-    (tmp_path / "results.jsonl").write_bytes(b'{"id": "whole"}\n' + torn.encode("latin-1"))
+    (tmp_path / "results.jsonl").write_text(written(OK) + torn)
     with ResultLog(tmp_path) as log:
-        log.append(Result("new", "a.wav", "a", "failed", error="x"))
-        lines = (tmp_path / "results.jsonl").read_text().splitlines()
-        assert [json.loads(line)["id"] for line in lines] == ["whole", "new"]
+        log.append(replace(OK, id="new"))
+        assert (tmp_path / "results.jsonl").read_text() == written(OK, replace(OK, id="new"))
 
 
 def test_a_file_of_nothing_but_a_torn_line_is_written_on(tmp_path: Path) -> None:
     (tmp_path / "results.jsonl").write_text('{"id')
     with ResultLog(tmp_path) as log:
-        log.append(Result("new", "a.wav", "a", "failed", error="x"))
-    assert list(read_results(tmp_path)) == ["new"]
+        log.append(OK)
+    assert (tmp_path / "results.jsonl").read_text() == written(OK)
+
+
+@pytest.mark.parametrize("end", ["\r\n", "\n", " \n"])
+def test_results_that_an_editor_left_without_a_last_end_are_written_on(tmp_path: Path, end: str) -> None:
+    """Of two lines with carriage returns, or one space, the size is that of two lines as they are written here."""
+    other = replace(OK, id="b")
+    edited = written(OK, other).replace("\n", end)
+    for content in (edited, edited[:-1], edited.rstrip(), edited.rstrip() + " "):
+        (tmp_path / "results.jsonl").write_bytes(content.encode())
+        with ResultLog(tmp_path) as log:
+            log.append(replace(OK, id="c"))
+        assert (tmp_path / "results.jsonl").read_text() == written(OK, other, replace(OK, id="c"))
+
+
+def test_a_whole_file_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "results.jsonl").write_text(written(OK))
+    before = (tmp_path / "results.jsonl").stat()
+    with ResultLog(tmp_path):
+        pass
+    assert os.path.samestat((tmp_path / "results.jsonl").stat(), before)
 
 
 def test_lines_overtaken_by_later_ones_are_dropped_at_the_end_and_seen_until_then(tmp_path: Path) -> None:
@@ -68,12 +91,55 @@ def test_a_result_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert read_results(tmp_path) == {"a": result}
 
 
-def test_what_another_version_wrote_is_no_result_but_stays(tmp_path: Path) -> None:
-    (tmp_path / "results.jsonl").write_text('{"id": "old", "path": "a.wav"}\n{"name": "other"}\n[]\n')
-    assert read_results(tmp_path) == {}
-    with ResultLog(tmp_path):
+OTHERS = {
+    "a manifest": '{"text": "Line 1."}\n{"text": "Line 2."}\n',
+    "a manifest with ids": '{"id": "a", "text": "Line 1."}\n{"id": "b", "text": "Line 2."}\n',
+    "one line of a manifest": '{"id": "a", "text": "Line 1."}',
+    "a training run": "".join(f'{{"epoch": {n}, "loss": 0.1}}\n' for n in range(100)) + "done\n",
+    "text": "done\n",
+    "a number": "7",
+    "another version": '{"id": "old", "path": "a.wav"}\n',
+    "results as an editor of another encoding saved them": '\ufeff{"id": "a"}\n',
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_the_file_of_another_program_is_refused_and_stays(tmp_path: Path, other: str) -> None:
+    path = tmp_path / "results.jsonl"
+    content = OTHERS[other].encode("utf-16-le" if other.startswith("results") else "utf-8")
+    path.write_bytes(content)
+    told = f"{path} is another program's, it holds no results: move it away, or choose another folder"
+    with pytest.raises(OutputError) as caught, ResultLog(tmp_path):
         pass
-    assert (tmp_path / "results.jsonl").read_text() == '{"id": "old", "path": "a.wav"}\n{"name": "other"}\n'
+    assert str(caught.value) == told
+    with pytest.raises(OutputError, match="is another program's"):
+        read_results(tmp_path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_lines_of_others_among_results_stay(tmp_path: Path, other: str) -> None:
+    path = tmp_path / "results.jsonl"
+    path.write_text(OTHERS[other].rstrip("\n") + "\n" + written(OK, OK))
+    with ResultLog(tmp_path) as log:
+        log.append(replace(OK, id="new"))
+    assert path.read_text() == OTHERS[other].rstrip("\n") + "\n" + written(OK, replace(OK, id="new"))
+    assert list(read_results(tmp_path)) == ["a", "new"]
+
+
+def test_the_history_of_a_line_is_its_last_result_and_the_last_that_was_ok(tmp_path: Path) -> None:
+    failed = Result("a", "a.wav", "Say a.", "failed", error="x")
+    with ResultLog(tmp_path) as log:
+        assert log.history == {}
+        log.append(replace(OK, seed=1), OK, replace(failed, id="b"), failed, replace(failed, error="y"))
+    told = {"b": History(replace(failed, id="b"), None), "a": History(replace(failed, error="y"), OK)}
+    assert read_history(tmp_path) == told
+    assert {name: result.ok for name, result in read_results(tmp_path).items()} == {"b": False, "a": False}
+    with ResultLog(tmp_path) as log:
+        assert log.history == told
+        log.append(replace(OK, seed=9))
+    assert read_history(tmp_path)["a"] == History(replace(OK, seed=9), replace(OK, seed=9))
+    assert (tmp_path / "results.jsonl").read_text() == written(replace(failed, id="b"), replace(OK, seed=9))
 
 
 def test_where_no_run_has_been_there_are_no_results(tmp_path: Path) -> None:
@@ -120,17 +186,26 @@ def test_results_are_written_through_no_link(tmp_path: Path) -> None:
     assert outside.read_text() == "mine\n"
 
 
-def test_a_failure_keeps_the_error_and_its_exit_code(tmp_path: Path) -> None:
-    outcome = failure(Job("a", "Hello.", tmp_path / "a.wav"), AudioError("voice.wav: empty"), tmp_path)
-    assert outcome.result == Result("a", "a.wav", "Hello.", "failed", error="voice.wav: empty")
-    assert not outcome.result.ok
-    assert outcome.error is not None
-    assert outcome.error.exit_code == 2
+@pytest.mark.skipif(os.name == "nt", reason="links need rights of their own there")
+def test_results_with_a_name_elsewhere_are_changed_in_their_folder_alone(tmp_path: Path) -> None:
+    """As copies that are made of hard links have."""
+    twin, folder = tmp_path / "twin.jsonl", tmp_path / "out"
+    twin.write_text(written(OK))
+    folder.mkdir()
+    os.link(twin, folder / "results.jsonl")
+    with ResultLog(folder) as log:
+        log.append(replace(OK, id="b"))
+    assert twin.read_text() == written(OK)
+    assert (folder / "results.jsonl").read_text() == written(OK, replace(OK, id="b"))
 
 
-def test_paths_are_told_from_the_folder_of_the_results() -> None:
-    assert shown_path(Path("out/sub/a.wav"), Path("out")) == "sub/a.wav"
-    assert shown_path(Path("elsewhere/a.wav"), Path("out")) == str(Path("elsewhere/a.wav"))
+@pytest.mark.skipif(os.name == "nt", reason="a file that is open can't be replaced there")
+def test_results_that_become_a_link_in_mid_run_are_an_error(tmp_path: Path) -> None:
+    path, moved = tmp_path / "results.jsonl", tmp_path / "moved.jsonl"
+    with pytest.raises(OutputError, match="was taken away or replaced"), ResultLog(tmp_path) as log:
+        path.rename(moved)
+        path.symlink_to(moved)
+        log.append(OK)
 
 
 @pytest.mark.parametrize(
@@ -172,7 +247,10 @@ def test_a_line_with_fields_of_another_kind_is_as_if_it_had_not_been(tmp_path: P
         "seed": 2,
         "cues": [[0, 1.5, "a"]],
     }
-    lines = [right, right | {"id": "b"}, right | wrong]
-    (tmp_path / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    lines = [json.dumps(line) + "\n" for line in (right, right | {"id": "b"}, right | wrong)]
+    (tmp_path / "results.jsonl").write_text("".join(lines))
     kept = Result("a", "a.wav", "a", "ok", 1, seed=2, cues=(Cue(0, 1.5, "a"),))
     assert read_results(tmp_path) == {"a": kept, "b": replace(kept, id="b")}
+    with ResultLog(tmp_path):
+        pass
+    assert (tmp_path / "results.jsonl").read_text() == "".join(lines), "nor is it lost"

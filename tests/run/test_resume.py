@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Callable
@@ -15,14 +16,15 @@ import soundfile
 
 from tests.run.fakes import RATE, FakeEngine
 from voxcli.engine.engine import Engine
+from voxcli.errors import OutputError
 from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
-from voxcli.jobs.result import Result
+from voxcli.jobs.result import Result, failure
 from voxcli.jobs.settings import Settings
 from voxcli.model import hub
 from voxcli.model.hub import model_identity
-from voxcli.run.results import ResultLog, read_results
+from voxcli.run.results import ResultLog, read_history, read_results
 from voxcli.run.resume import Agenda, Redo, make_agenda, preview
 from voxcli.run.session import Session
 
@@ -39,16 +41,21 @@ def job(out: Path, identity: str = "a", text: str = "Hello.", **values: Any) -> 
 
 
 def agenda(out: Path, jobs: list[Job], redo: Redo = "changed", model: str = MODEL) -> Agenda:
-    return make_agenda(make_plan(jobs), read_results(out), out, model, redo)
+    return make_agenda(make_plan(jobs), read_history(out), out, model, redo)
 
 
 def run(out: Path, jobs: list[Job], redo: Redo = "changed", fails: dict[str, str] | None = None) -> Agenda:
-    """Speak what is to do and say what that was."""
-    before = agenda(out, jobs, redo)
+    """Speak what is to do, note what can't be spoken, and say what was done, in the order of a run."""
+    plan = make_plan(jobs)
     with ResultLog(out) as log:
+        for refused, error in plan.refused:
+            log.append(failure(refused, error, out).result)
+        found = make_agenda(plan, log.history, out, MODEL, redo)
+        if found.mended:
+            log.append(*found.mended)
         engine = cast(Engine, FakeEngine(fails=fails or {}))
-        list(Session(engine, before.todo, out, log=log, say=lambda remark: None).run())
-    return before
+        list(Session(engine, found.todo, out, log=log, say=lambda remark: None).run())
+    return found
 
 
 def test_everything_is_new_once_and_kept_from_then_on(tmp_path: Path) -> None:
@@ -170,6 +177,143 @@ def test_failed_lines_are_tried_again_and_retry_failed_tries_nothing_else(tmp_pa
     assert str(only) == (
         "1 lines done before and unchanged, 1 to speak (1 failed before), 2 left for a run without --retry-failed"
     )
+
+
+def no_recording(out: Path, before: Job) -> Job:
+    return replace(before, ref=out / "typo.wav")
+
+
+def recording_gone(out: Path, before: Job) -> Job:
+    assert before.ref is not None
+    before.ref.rename(out / "elsewhere.wav")
+    return before
+
+
+def recording_broken(out: Path, before: Job) -> Job:
+    assert before.ref is not None
+    before.ref.rename(out / "elsewhere.wav")
+    before.ref.write_text("no sound")
+    return before
+
+
+FAILURES: dict[str, Change] = {
+    "a recording that is misspelt": no_recording,
+    "a recording that is gone": recording_gone,
+    "a recording that is broken": recording_broken,
+    "a voice that was removed": lambda out, before: replace(before, ref=None, voice=out / "anna.safetensors"),
+    "no text": lambda out, before: replace(before, text="..."),
+}
+
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_run_that_merely_fails_leaves_what_is_finished_as_it_is(how: str, times: int, tmp_path: Path) -> None:
+    jobs = [job(tmp_path, name, ref=voice(tmp_path / "v.wav")) for name in "ab"]
+    run(tmp_path, jobs)
+    log, sounds = (tmp_path / "results.jsonl").read_text(), [each.out.read_bytes() for each in jobs]
+    results = read_results(tmp_path)
+    failing = [FAILURES[how](tmp_path, jobs[0]), jobs[1] if "recording" not in how else replace(jobs[1], text="...")]
+    for _ in range(times):
+        run(tmp_path, failing)
+    assert read_results(tmp_path)["a"].status == "failed", "its state is told as it is"
+    if (tmp_path / "elsewhere.wav").exists():
+        (tmp_path / "elsewhere.wav").replace(tmp_path / "v.wav")
+
+    again = run(tmp_path, jobs)
+    assert (again.todo, again.reasons) == ([], {})
+    assert sorted(outcome.job.id for outcome in again.kept) == ["a", "b"]
+    assert all(outcome.before and outcome.result == results[outcome.job.id] for outcome in again.kept)
+    assert [each.out.read_bytes() for each in jobs] == sounds
+    assert sorted((tmp_path / "results.jsonl").read_text().splitlines()) == sorted(log.splitlines())
+
+
+def test_a_file_that_fails_to_come_back_comes_back_with_its_seed(tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    drawn, sound = read_results(tmp_path)["a"].seed, (tmp_path / "a.wav").read_bytes()
+    (tmp_path / "a.wav").unlink()
+    assert run(tmp_path, [job(tmp_path)], fails={"a#0": "no finite patch"}).reasons == {"file missing": 1}
+    assert run(tmp_path, [job(tmp_path, text="...")]).reasons == {}
+    assert run(tmp_path, [job(tmp_path)]).reasons == {"failed before": 1}
+    assert (read_results(tmp_path)["a"].seed, (tmp_path / "a.wav").read_bytes()) == (drawn, sound)
+
+
+def test_a_file_that_is_put_back_by_hand_after_a_failure_is_kept(tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    (tmp_path / "a.wav").rename(tmp_path / "elsewhere.wav")
+    run(tmp_path, [job(tmp_path)], fails={"a#0": "no finite patch"})
+    (tmp_path / "elsewhere.wav").rename(tmp_path / "a.wav")
+    assert len(run(tmp_path, [job(tmp_path)]).kept) == 1
+
+
+def test_a_line_that_changed_and_failed_since_is_spoken_with_its_seed(tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    drawn = read_results(tmp_path)["a"].seed
+    changed = [job(tmp_path, text="Hello you.")]
+    assert run(tmp_path, changed, fails={"a#0": "no finite patch"}).reasons == {"text changed": 1}
+    assert agenda(tmp_path, [job(tmp_path)]).reasons == {}, "the text of before, and its file"
+    assert run(tmp_path, changed).reasons == {"failed before": 1}
+    assert read_results(tmp_path)["a"].seed == drawn
+
+
+def test_a_forced_run_that_fails_leaves_the_file_that_is_there(tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    sound = (tmp_path / "a.wav").read_bytes()
+    run(tmp_path, [job(tmp_path)], "all", fails={"a#0": "no finite patch"})
+    assert len(run(tmp_path, [job(tmp_path)]).kept) == 1
+    assert (tmp_path / "a.wav").read_bytes() == sound
+
+
+def test_retry_failed_speaks_what_failed_and_has_no_file_as_it_would_be(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, name) for name in "abc"]
+    run(tmp_path, jobs)
+    run(tmp_path, [replace(each, text="...") for each in jobs[:2]])
+    (tmp_path / "b.wav").unlink()
+    only = run(tmp_path, [*jobs, job(tmp_path, "d")], "failed")
+    assert (only.reasons, only.left) == ({"failed before": 1}, 1)
+    assert sorted(outcome.job.id for outcome in only.kept) == ["a", "c"]
+    assert all(result.ok for result in read_results(tmp_path).values())
+
+
+def test_a_line_whose_first_file_could_not_be_written_keeps_its_seed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sound was made; one that the engine could not make is tried with another seed."""
+    jobs = [job(tmp_path, "a"), job(tmp_path, "b")]
+    with monkeypatch.context() as patch:
+        patch.setattr("voxcli.run.session.write_audio", full_disk)
+        run(tmp_path, jobs, fails={"b#0": "no finite patch"})
+    tried = read_results(tmp_path)
+    assert (type(tried["a"].seed), tried["b"].seed) == (int, None)
+    assert run(tmp_path, jobs).reasons == {"failed before": 2}
+    assert read_results(tmp_path)["a"].seed == tried["a"].seed
+
+
+def full_disk(*arguments: Any, **values: Any) -> None:
+    raise OutputError("a.wav: can't be written (No space left on device)")
+
+
+def test_results_of_before_that_failed_are_spoken_again(tmp_path: Path) -> None:
+    """As versions wrote them that kept nothing beside a failure."""
+    (tmp_path / "results.jsonl").write_text(
+        '{"id": "a", "out": "a.wav", "text": "Hello.", "status": "failed", "seed": null, "error": "no such file"}\n'
+    )
+    assert run(tmp_path, [job(tmp_path)]).reasons == {"failed before": 1}
+    assert read_results(tmp_path)["a"].ok
+
+
+def test_a_file_that_is_there_and_can_not_be_read_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network that fails, rights that are missing: it may well be as it was."""
+    run(tmp_path, [job(tmp_path)])
+
+    def stale(path: Path) -> str:
+        raise OSError(errno.ESTALE, "Stale file handle", str(path))
+
+    monkeypatch.setattr("voxcli.run.resume.content_digest", stale)
+    with pytest.raises(OutputError) as caught:
+        agenda(tmp_path, [job(tmp_path)])
+    assert str(caught.value) == f"can't read {tmp_path / 'a.wav'}, which is there already: Stale file handle"
 
 
 def test_a_preview_tells_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:

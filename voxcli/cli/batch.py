@@ -107,9 +107,9 @@ def batch(
     from voxcli.inputs.defaults import read_defaults
     from voxcli.inputs.document import InputOptions, format_named
     from voxcli.inputs.manifest import LineDefaults, read_manifest
-    from voxcli.jobs.plan import make_plan
+    from voxcli.jobs.plan import check_voices, make_plan
     from voxcli.run.profile import Stages
-    from voxcli.run.resume import Redo, preview
+    from voxcli.run.resume import Redo, check_retry, preview
     from voxcli.run.speeds import speed_of
     from voxcli.terminal import shown
 
@@ -131,6 +131,9 @@ def batch(
         voice=named or (None if voice.ref else common.voice),
         control=voice.control or common.control,
     )
+    check_voices(common.ref, common.prompt_audio, common.voice)
+    redo: Redo = "all" if force else "failed" if retry_failed else "changed"
+    check_retry(out, redo)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with stages("manifest"):
         found = read_manifest(manifest, out, common, inputs, read)
@@ -138,7 +141,6 @@ def batch(
     products = Products(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     with stages("plan"):
         plan = make_plan(found.jobs)
-    redo: Redo = "all" if force else "failed" if retry_failed else "changed"
     if dry_run:
         print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model))])))
         raise typer.Exit(1 if plan.refused else 0)

@@ -53,6 +53,6 @@ class Landing:
                 make_folder(job.out.parent)
                 write_atomic(job.out, landed.content)
             except VoxError as error:
-                return utterance, failure(job, error, self.out)
+                return utterance, failure(job, error, self.out, result.seed)
             result = replace(result, finished=now())
         return utterance, Outcome(job, result, None if result.ok else SynthesisError(str(result.error)))

@@ -90,6 +90,12 @@ def make_plan(jobs: Iterable[Job]) -> Plan:
     return plan
 
 
+def check_voices(*paths: Path | None) -> None:
+    """What a command names for all its lines. Raises InputError: that is no fault of any line."""
+    for path in filter(None, paths):
+        _check_once(path, {})
+
+
 def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
     """Clean, describe and split the text of a job.
 

@@ -40,7 +40,7 @@ class Result:
     rtf:          real-time factor: `wall_s / duration_s`.
     patches:      made by the model, each of a fixed length.
     stop_reason:  `stop` at the end of the text, `silence` after it (cut away), `length` when a limit cut it off.
-    seed:         gives the same audio again.
+    seed:         gives the same audio again; of a failed line, the audio that could not be written.
     attempts:     runs in all: a clip far too long for its text is made again with the next seed.
     sample_rate:  of the file.
     voice_notes:  what was done to its recordings before they were used, one phrase each.
@@ -90,9 +90,10 @@ class Outcome:
     before: bool = False
 
 
-def failure(job: Job, error: VoxError, folder: Path) -> Outcome:
-    result = Result(id=job.id, out=shown_path(job.out, folder), text=job.text, status="failed", error=str(error))
-    return Outcome(job, result, error)
+def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) -> Outcome:
+    """seed: that of a sound which was made, but could not be written."""
+    out = shown_path(job.out, folder)
+    return Outcome(job, Result(job.id, out, job.text, "failed", seed=seed, error=str(error)), error)
 
 
 def shown_path(path: Path, folder: Path) -> str:

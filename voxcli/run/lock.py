@@ -41,13 +41,22 @@ class FolderLock:
 
     The file tells who holds the lock, the system decides whether it is held: a file left by a process that was killed,
     here or on another host, means nothing and is taken over. say: takes a remark when there are no locks here.
+
+    left_over: a run ended here in which files may have landed that no result tells of: it was killed, or `keep` was
+               called in it.
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]):
         self.folder = folder
         self.path = folder / LOCK_NAME
         self.say = say
+        self.left_over = False
         self._file: BinaryIO | None = None
+        self._kept = False
+
+    def keep(self) -> None:
+        """Leave the file in the end, for the next run to see that this one did not note all it made."""
+        self._kept = True
 
     def __enter__(self) -> FolderLock:
         try:
@@ -64,13 +73,14 @@ class FolderLock:
     def __exit__(self, *exception: object) -> None:
         assert self._file is not None, "left without having been entered"
         with suppress(OSError):  # Windows keeps the name of a file that is open
-            if self._is_there(self._file):
+            if not self._kept and self._is_there(self._file):
                 self.path.unlink()  # before the lock goes: a name seen afterwards is another's
         self._file.close()
         self._file = None
 
     def _open(self) -> BinaryIO | None:
         """The file with the lock on it; None when its last holder took its name away meanwhile."""
+        self.left_over = os.path.lexists(self.path)
         file = open_in_place(self.path)
         try:
             self._lock(file)

@@ -1,127 +1,83 @@
-"""results.jsonl: one line for each job as it ends, on the disk before the next is written."""
+"""results.jsonl: one line for each job as it ends, on the disk before the next is written.
+
+The last line of an id is its state. Before it stays the last one that was ok, if that is another: a run that merely
+fails does not undo what an earlier one made, and the next one keeps it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import BinaryIO
 
 from voxcli import faults
 from voxcli.errors import OutputError
+from voxcli.files.in_place import has_other_names, open_in_place
 from voxcli.files.names import RESULTS_NAME
-from voxcli.files.read import open_regular
+from voxcli.files.read import read_regular
 from voxcli.files.write import write_atomic
-from voxcli.jobs.result import Cue, Result
+from voxcli.jobs.result import Result
+from voxcli.run.resultlines import Line, kept_lines, read_lines
 
-MOST = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
+MOST_BYTES = 1 << 31  # of the file: two million lines
+
+
+@dataclass(frozen=True)
+class History:
+    """What earlier runs noted of one line.
+
+    last:  how it ended last.
+    good:  how it ended when it last gave a file; None when it never did.
+    """
+
+    last: Result
+    good: Result | None
+
+
+def read_history(folder: Path) -> dict[str, History]:
+    """Of each id, in the order of their last ends; none where no run has been.
+
+    Raises OutputError when it can't be read, or is another program's.
+    """
+    return _history(_read(folder / RESULTS_NAME)[1])
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """The last result of each id, in the order of their ends; none where no run has been. Raises OutputError."""
-    names = Result.__dataclass_fields__.keys()
-    results: dict[str, Result] = {}
-    for _, values in _lines(folder / RESULTS_NAME):
-        known = {name: value for name, value in values.items() if name in names}
-        with suppress(TypeError, KeyError):  # of a version with other fields: as if it had not been
-            known["cues"] = tuple(Cue(*cue) for cue in known.get("cues") or ())
-            for name in ("warnings", "voice_notes"):
-                known[name] = tuple(known.get(name) or ())
-            result = Result(**known)
-            if _holds(result):
-                results.pop(result.id, None)
-                results[result.id] = result
-    return results
-
-
-def _holds(result: Result) -> bool:
-    """Whether every field is of its kind: people edit files, and other programs write them."""
-    seconds = (result.duration_s, result.wall_s, result.rtf)
-    counts = (result.patches, result.attempts, result.sample_rate, result.seed)
-    words = (result.stop_reason, result.sha256, result.finished, result.error)
-    return (
-        all(map(_is_text, (result.id, result.out, result.text, *result.warnings, *result.voice_notes)))
-        and all(word is None or _is_text(word) for word in words)
-        and result.status in ("ok", "failed")
-        and all(value is None or _is_amount(value) for value in seconds)
-        and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
-        and isinstance(result.fingerprint, dict | None)
-        and (result.finished is None or _is_time(result.finished))
-        and all(_is_amount(cue.start) and _is_amount(cue.end) and _is_text(cue.text) for cue in result.cues or ())
-    )
-
-
-def _is_text(value: object) -> bool:
-    """JSON can name halves of characters, which can't be written again."""
-    if not isinstance(value, str):
-        return False
-    with suppress(UnicodeEncodeError):
-        value.encode()
-        return True
-    return False
-
-
-def _is_amount(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < MOST  # type: ignore[operator]
-
-
-def _is_time(value: str) -> bool:
-    with suppress(ValueError, OverflowError, OSError):
-        datetime.fromisoformat(value).timestamp()
-        return True
-    return False
-
-
-def _lines(path: Path) -> Iterator[tuple[bytes, dict[str, Any]]]:
-    """Lines that are whole, with what they say. One torn by a crash says nothing."""
-    try:
-        with open_regular(path) as file:
-            for line in file:
-                with suppress(ValueError, RecursionError):
-                    values = json.loads(line)
-                    if isinstance(values, dict):
-                        yield line.rstrip() + b"\n", values
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise OutputError(f"can't read {path}: {error.strerror or error}") from error
-
-
-def _compact(path: Path) -> None:
-    """Leave one whole line for each id, the last one; in one step, and only when there is something to drop."""
-    last: dict[str, bytes] = {}
-    for line, values in _lines(path):
-        identity = str(values.get("id"))
-        last.pop(identity, None)
-        last[identity] = line
-    kept = b"".join(last.values())
-    if path.exists() and len(kept) != path.stat().st_size:
-        write_atomic(path, kept)
+    """How each line ended last."""
+    return {identity: history.last for identity, history in read_history(folder).items()}
 
 
 class ResultLog:
     """Appends results and syncs each one. Raises OutputError when that can't be done, or would be in vain: when the
-    file is no longer where the next run will look for it.
+    file is no longer where the next run will look for it. Raises it too, and changes nothing, for a file that is
+    another program's, or is a link.
+
+    history: what earlier runs noted.
+    broken:  something could not be noted.
 
     Whoever reads the file meanwhile takes the last line of an id for its state. When a run begins and when it ends,
-    lines that were torn by a crash or overtaken by later ones are dropped.
+    lines that were torn by a crash or overtaken by later ones are dropped; those that are no results stay.
     """
 
     def __init__(self, folder: Path):
         self.path = folder / RESULTS_NAME
-        self._file: IO[bytes] | None = None
+        self.history: dict[str, History] = {}
+        self.broken = False
+        self._file: BinaryIO | None = None
 
     def __enter__(self) -> ResultLog:
-        if self.path.is_symlink():
-            raise OutputError(f"{self.path} is a link: a run writes nothing outside its folder")
-        _compact(self.path)
-        try:
-            self._file = open(self.path, "ab")
-        except OSError as error:
-            raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
+        content, lines = _read(self.path)
+        self.history = _history(lines)
+        self._file = self._open()
+        kept = kept_lines(lines)
+        if kept != content or has_other_names(self._file):  # what has a name elsewhere stays there as it is
+            self._file.close()
+            write_atomic(self.path, kept)
+            self._file = self._open()
         return self
 
     def __exit__(self, kind: object, *exception: object) -> None:
@@ -130,7 +86,9 @@ class ResultLog:
             self._file = None
         if kind is None:
             with suppress(OutputError):  # all is noted: a disk that is full now leaves just more lines than needed
-                _compact(self.path)
+                content, lines = _read(self.path)
+                if (kept := kept_lines(lines)) != content:
+                    write_atomic(self.path, kept)
 
     def append(self, *results: Result) -> None:
         """Results that landed together share one sync."""
@@ -143,12 +101,45 @@ class ResultLog:
             os.fsync(self._file.fileno())
             there = self._in_its_place(self._file)
         except OSError as error:
+            self.broken = True
             raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
         if not there:
             raise OutputError(f"{self.path} was taken away or replaced while results were written to it")
 
-    def _in_its_place(self, file: IO[bytes]) -> bool:
+    def _open(self) -> BinaryIO:
         try:
-            return os.path.samestat(os.fstat(file.fileno()), os.stat(self.path))
+            return open_in_place(self.path)
+        except OSError as error:
+            raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
+
+    def _in_its_place(self, file: BinaryIO) -> bool:
+        try:
+            return os.path.samestat(os.fstat(file.fileno()), os.lstat(self.path))
         except FileNotFoundError:
             return False
+
+
+def _read(path: Path) -> tuple[bytes, list[Line]]:
+    """What is in the file, and its lines. Raises OutputError."""
+    if path.is_symlink():
+        raise OutputError(f"{path} is a link: a run writes nothing outside its folder")
+    try:
+        content = read_regular(path, MOST_BYTES)
+    except FileNotFoundError:
+        return b"", []
+    except OSError as error:
+        raise OutputError(f"can't read {path}: {error.strerror or error}") from error
+    lines = list(read_lines(content))
+    if lines and all(line.result is None for line in lines):
+        raise OutputError(f"{path} is another program's, it holds no results: move it away, or choose another folder")
+    return content, lines
+
+
+def _history(lines: Iterable[Line]) -> dict[str, History]:
+    histories: dict[str, History] = {}
+    for line in lines:
+        if (result := line.result) is not None:
+            before = histories.pop(result.id, None)
+            earlier = None if before is None else before.good
+            histories[result.id] = History(result, result if result.ok else earlier)
+    return histories

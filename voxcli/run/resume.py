@@ -1,29 +1,28 @@
 """What an earlier run left to do: lines whose file is there and would come out the same are kept, the rest is spoken.
 
-A line without a seed keeps the one drawn for it when it is spoken again, so that its file comes back as it was, and an
-edited text in the voice it had. `--force` draws anew.
+What counts is the last result that was ok: a run that failed since did not take its file away. A line without a seed
+keeps the one drawn for it when it is spoken again, so that its file comes back as it was, and an edited text in the
+voice it had. `--force` draws anew.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from voxcli.jobs.fingerprint import _digest, _named
-
-if TYPE_CHECKING:
-    from voxcli.jobs.plan import Utterance
-
+import os
+import stat
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from voxcli.errors import InputError, OutputError
+from voxcli.files.names import LOCK_NAME, one_name
 from voxcli.files.read import content_digest
-from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
+from voxcli.jobs.fingerprint import Fingerprint, _digest, _named, read_fingerprint
+from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, Result, shown_path
-from voxcli.run.results import read_results
+from voxcli.run.results import History, read_history
 from voxcli.run.throughput import pace
 from voxcli.terminal import clock
 
@@ -38,12 +37,14 @@ class Agenda:
 
     todo:     to be spoken, in the plan's order, each with its fingerprint.
     kept:     done before and unchanged, with their results of then.
+    mended:   those of them that failed since: results to be noted again, as they hold.
     left:     neither: what `--retry-failed` leaves alone.
     reasons:  how many are spoken why.
     """
 
     todo: list[Utterance] = field(default_factory=list)
     kept: list[Outcome] = field(default_factory=list)
+    mended: list[Result] = field(default_factory=list)
     left: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -54,25 +55,54 @@ class Agenda:
         return f"{len(self.kept)} lines done before and unchanged, {len(self.todo)} to speak{why and f' ({why})'}{left}"
 
 
-def make_agenda(plan: Plan, before: Mapping[str, Result], out: Path, model: str | None, redo: Redo) -> Agenda:
-    """Reads the files of lines that may be kept.
+def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str | None, redo: Redo) -> Agenda:
+    """Reads the files of lines that may be kept. Raises OutputError where one is there and can't be read.
 
-    before: results by id, from the folder `out`.  model: its identity; None leaves the model aside.
+    before: what was noted of each id, in the folder `out`.  model: its identity; None leaves the model aside.
     """
     agenda, fingerprints = Agenda(), Fingerprints(model)
     for utterance in plan.utterances:
-        last = before.get(utterance.job.id)
+        history = before.get(utterance.job.id)
         now = fingerprints.of(utterance)
-        reason = "--force" if redo == "all" and last is not None else _reason(utterance, last, now, out)
-        if last is not None and reason is None:
-            agenda.kept.append(Outcome(utterance.job, last, before=True))
+        reason = "--force" if redo == "all" and history is not None else _reason(utterance, history, now, out)
+        if history is not None and history.good is not None and reason is None:
+            agenda.kept.append(Outcome(utterance.job, history.good, before=True))
+            agenda.mended += [] if history.last.ok else [history.good]
         elif redo == "failed" and reason != FAILED:
             agenda.left += 1
         else:
-            seed = last.seed if last is not None and redo != "all" else None
+            seed = None if redo == "all" else _seed(history)
             agenda.todo.append(replace(utterance, seed=seed, fingerprint=now))
             agenda.reasons[reason or NEW] += 1
     return agenda
+
+
+def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Redo) -> None:
+    """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known."""
+    ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
+    in_the_way = [
+        job
+        for job in (utterance.job for utterance in plan.utterances)
+        if redo == "changed" or (redo == "failed" and _failed(before.get(job.id)))
+        if one_name(shown_path(job.out, out)) not in ours and os.path.lexists(job.out)
+    ]
+    if in_the_way:
+        first, others = min(in_the_way, key=lambda job: job.line), len(in_the_way) - 1
+        more = f" (nor {others} other{'s' * (others > 1)})" if others else ""
+        raise OutputError(
+            f"{first.out} is there, but no run has noted it{more}: move it away, choose another folder, "
+            "or use --force to replace it"
+        )
+
+
+def check_retry(out: Path, redo: Redo) -> None:
+    """Raise InputError when the lines that failed are wanted, and no run has been."""
+    if redo == "failed" and not read_history(out):
+        raise InputError(f"--retry-failed: no run has noted a line in {out}; leave it out to speak them all")
+
+
+def _failed(history: History | None) -> bool:
+    return history is not None and not history.last.ok
 
 
 def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None) -> list[str]:
@@ -80,14 +110,16 @@ def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None) -> li
 
     usual: seconds of audio that this machine makes in a second, where the results do not tell.
     """
-    before = read_results(out)
+    before = read_history(out)
+    if not os.path.lexists(out / LOCK_NAME):
+        check_places(plan, before, out, redo)
     if not before:
         return [f"about {_time(plan.expected_s, usual, 'the last run here')}"] if usual and plan.expected_s else []
     agenda = make_agenda(plan, before, out, None, redo)
     todo_s = sum(utterance.expected_s for utterance in agenda.todo)
     if not todo_s:
         return [str(agenda)]
-    if speed := pace(before.values()):
+    if speed := pace(history.good for history in before.values() if history.good is not None):
         time = f", about {_time(todo_s, speed, 'the results there')}"
     else:
         time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""
@@ -98,27 +130,46 @@ def _time(audio_s: float, speed: float, of: str) -> str:
     return f"{clock(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
 
 
-def _reason(utterance: Utterance, last: Result | None, now: Fingerprint, out: Path) -> str | None:
-    """Why a line is spoken; None when its file is as it would be. Cheap questions come first."""
-    job = utterance.job
-    if last is None:
+def _seed(history: History | None) -> int | None:
+    """What was drawn for a line: for its file or, where it never had one, for the sound that could not be written."""
+    return None if history is None else (history.good or history.last).seed
+
+
+def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out: Path) -> str | None:
+    """Why a line is spoken; None when its file is as it would be."""
+    if history is None:
         return NEW
-    if not last.ok:
-        return FAILED
-    then = read_fingerprint(last.fingerprint)
+    changed = FAILED if history.good is None else _change(utterance.job, history.good, now, out)
+    return changed if changed is None or history.last.ok else FAILED
+
+
+def _change(job: Job, good: Result, now: Fingerprint, out: Path) -> str | None:
+    """What makes a line's file another than it would be; None when nothing does. Cheap questions come first."""
+    then = read_fingerprint(good.fingerprint)
     if then is None:
         return "of another version"
-    changed = now.difference(then, last.seed)
+    changed = now.difference(then, good.seed)
     if changed is not None:
         return f"{changed} changed"
-    if last.out != shown_path(job.out, out):
+    if good.out != shown_path(job.out, out):
         return "name changed"
     try:
-        return None if content_digest(job.out) == last.sha256 else "file changed"
+        return None if content_digest(job.out) == good.sha256 else "file changed"
     except FileNotFoundError:
         return "file missing"
-    except OSError:
+    except OSError as error:
+        if _is_file(job.out):  # it may well be as it was: a share that answers badly, rights that are missing
+            raise OutputError(f"can't read {job.out}, which is there already: {error.strerror or error}") from error
         return "file unreadable"
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except NotADirectoryError:
+        return False
+    except OSError:
+        return True  # for all that is known
 
 
 class Fingerprints:

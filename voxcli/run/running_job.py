@@ -63,6 +63,11 @@ class Take:
     def complete(self) -> bool:
         return len(self.clips) == len(self.utterance.pieces)
 
+    @property
+    def spoken_seed(self) -> int:
+        """Gives the same sound again, once that is complete: one clip may have been made again with the next seed."""
+        return self.clips[0].seed if len(self.clips) == 1 else self.seed
+
     def add(self, index: int, clip: Clip) -> None:
         """Take the clip of a piece, which has audio.
 

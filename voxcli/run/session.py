@@ -187,7 +187,7 @@ class Session:
             with self.stages("files"):
                 result = self._write(take)
         except Exception as error:
-            return self._fail(take.job, _as_told(error))
+            return self._fail(take.job, _as_told(error), take.spoken_seed)
         return self._note(Outcome(take.job, result))
 
     def _write(self, take: Take) -> Result:
@@ -219,7 +219,7 @@ class Session:
             rtf=round(wall / duration, 4),
             patches=sum(clip.patches for clip in clips),
             stop_reason=stop_reason,
-            seed=clips[0].seed if len(clips) == 1 else take.seed,
+            seed=take.spoken_seed,
             attempts=max(clip.attempts for clip in clips),
             sample_rate=rate,
             voice_notes=take.voice.notes if take.voice else (),
@@ -230,8 +230,8 @@ class Session:
             cues=cues,
         )
 
-    def _fail(self, job: Job, error: VoxError) -> Outcome:
-        return self._note(failure(job, error, self.out))
+    def _fail(self, job: Job, error: VoxError, seed: int | None = None) -> Outcome:
+        return self._note(failure(job, error, self.out, seed))
 
     def _note(self, outcome: Outcome) -> Outcome:
         if self.log is not None:

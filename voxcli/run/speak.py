@@ -6,8 +6,8 @@ What was refused while planning is told and noted first; a model is loaded only 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -26,8 +26,8 @@ from voxcli.model.hub import choose_model, model_identity
 from voxcli.run.lock import FolderLock
 from voxcli.run.profile import Stages
 from voxcli.run.progress import Display
-from voxcli.run.results import ResultLog, read_results
-from voxcli.run.resume import Redo, make_agenda
+from voxcli.run.results import ResultLog
+from voxcli.run.resume import Redo, check_places, make_agenda
 from voxcli.run.speeds import remember
 from voxcli.run.summary import Summary
 
@@ -132,14 +132,24 @@ def speak_all(
         products.prepare(USUAL_RATE)
     with ExitStack() as stack:
         display = stack.enter_context(Display(Summary(), plan))
-        stack.enter_context(FolderLock(out, display.say))
-        log = stack.enter_context(ResultLog(out))
-        for outcome in _outcomes(plan, out, options, display, log, redo, stages, workers, deaths.append):
-            if outcome.error is not None:
-                display.say(f"{outcome.job}: {outcome.error}")
-            display.landed(outcome)
-            if products is not None:
-                products.add(outcome)
+        lock = stack.enter_context(FolderLock(out, display.say))
+        with stages("earlier results"):
+            log = stack.enter_context(ResultLog(out))
+            if not lock.left_over:
+                check_places(plan, log.history, out, redo)
+        outcomes = _outcomes(plan, out, options, display, log, redo, stages, workers, deaths.append)
+        try:
+            with closing(outcomes):  # what is finished is noted before the log is closed
+                for outcome in outcomes:
+                    if outcome.error is not None:
+                        display.say(f"{outcome.job}: {outcome.error}")
+                    display.landed(outcome)
+                    if products is not None:
+                        products.add(outcome)
+        except BaseException:
+            if log.broken or workers is not None:  # a worker that is left behind writes and is heard no more
+                lock.keep()
+            raise
         if workers is None:
             remember(options, display.summary.audio_s, display.summary.wall_s)
         if products is not None:
@@ -164,11 +174,9 @@ def _outcomes(
     stages: Stages | None = None,
     workers: Workers | None = None,
     died: Callable[[float], None] = lambda when: None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """One for every job of the plan; those kept from an earlier run come before those spoken now."""
     stages = stages or Stages()
-    with stages("earlier results"):
-        earlier = read_results(out) if log is not None else {}
     for job, error in plan.refused:
         outcome = failure(job, error, out)
         if log is not None:
@@ -183,9 +191,11 @@ def _outcomes(
     if log is not None:
         with stages("earlier results"):
             identity = model_identity(filter(None, (choice.folder, options.lora)))
-            agenda = make_agenda(plan, earlier, out, identity, redo)
-        if earlier:
+            agenda = make_agenda(plan, log.history, out, identity, redo)
+        if log.history:
             display.say(str(agenda))
+        if agenda.mended:
+            log.append(*agenda.mended)
         display.summary.left = agenda.left
         yield from agenda.kept
         utterances = agenda.todo

@@ -1,0 +1,118 @@
+"""What stands in a results.jsonl, line by line: which of its lines are results, and which of those still count."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+from voxcli.jobs.result import Cue, Result
+
+MOST = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
+BOM = b"\xef\xbb\xbf"  # what some editors put in front
+# How a line begins that is written here: what is left of one that was not written to its end.
+HEAD, NEXT = b'{"id": "', b'", "out": '
+HEAD_AND_ID = re.compile(re.escape(HEAD) + rb'(?:[^"\\]|\\.)*\\?', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Line:
+    """content: without its end.  result: what it says; None when it is no result."""
+
+    content: bytes
+    result: Result | None
+
+
+def read_lines(content: bytes) -> Iterator[Line]:
+    """The lines of a file that say something, with what they say. What a crash tore, at its end, says nothing."""
+    *whole, last = content.split(b"\n")
+    for piece in (*whole, *([] if _is_torn(last) else [last])):
+        if text := piece.removeprefix(BOM).strip():  # an editor may leave spaces at an end, or carriage returns
+            result = read_result(text)
+            yield Line(piece if result is None else text, result)
+
+
+def kept_lines(lines: Sequence[Line]) -> bytes:
+    """The lines without those that were overtaken.
+
+    Of each id the last one stays, and the last one that was ok. What is no result stays too, as it is.
+    """
+    last: dict[str, int] = {}
+    good: dict[str, int] = {}
+    for place, line in enumerate(lines):
+        if line.result is not None:
+            last[line.result.id] = place
+            if line.result.ok:
+                good[line.result.id] = place
+    kept = {*last.values(), *good.values()}
+    return b"".join(line.content + b"\n" for place, line in enumerate(lines) if line.result is None or place in kept)
+
+
+def read_result(text: bytes) -> Result | None:
+    """The result that a line says; None for any other."""
+    with suppress(ValueError, RecursionError, TypeError):
+        values = json.loads(text)
+        if not isinstance(values, dict):
+            return None
+        known = {name: value for name, value in values.items() if name in Result.__dataclass_fields__}
+        if (cues := known.get("cues")) is not None:
+            known["cues"] = tuple(Cue(*cue) for cue in cues)
+        for name in ("warnings", "voice_notes"):
+            known[name] = tuple(known.get(name) or ())
+        result = Result(**known)
+        return result if _holds(result) else None
+    return None
+
+
+def _is_torn(line: bytes) -> bool:
+    """Whether a line without an end is one of ours that was not written whole, or zeros: what a power cut leaves."""
+    text = line.rstrip(b"\0")
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return False
+    begun = HEAD_AND_ID.match(text)
+    if begun is None:
+        return HEAD.startswith(text)
+    rest = text[begun.end() :]
+    return rest.startswith(NEXT) or NEXT.startswith(rest)
+
+
+def _holds(result: Result) -> bool:
+    """Whether every field is of its kind: people edit files, and other programs write them."""
+    seconds = (result.duration_s, result.wall_s, result.rtf)
+    counts = (result.patches, result.attempts, result.sample_rate, result.seed)
+    words = (result.stop_reason, result.sha256, result.finished, result.error)
+    return (
+        all(map(_is_text, (result.id, result.out, result.text, *result.warnings, *result.voice_notes)))
+        and all(word is None or _is_text(word) for word in words)
+        and result.status in ("ok", "failed")
+        and all(value is None or _is_amount(value) for value in seconds)
+        and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
+        and isinstance(result.fingerprint, dict | None)
+        and (result.finished is None or _is_time(result.finished))
+        and all(_is_amount(cue.start) and _is_amount(cue.end) and _is_text(cue.text) for cue in result.cues or ())
+    )
+
+
+def _is_text(value: object) -> bool:
+    """JSON can name halves of characters, which can't be written again."""
+    if not isinstance(value, str):
+        return False
+    with suppress(UnicodeEncodeError):
+        value.encode()
+        return True
+    return False
+
+
+def _is_amount(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value < MOST  # type: ignore[operator]
+
+
+def _is_time(value: str) -> bool:
+    with suppress(ValueError, OverflowError, OSError):
+        datetime.fromisoformat(value).timestamp()
+        return True
+    return False
