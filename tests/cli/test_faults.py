@@ -179,7 +179,7 @@ def test_a_signal_loses_nothing_that_is_finished(
     )
     monkeypatch.delenv(faults.VARIABLE)
     assert ended.returncode == code, ended.stderr
-    assert ended.stderr.splitlines()[-1:] == ([told] if told else []), ended.stderr
+    assert [line for line in ended.stderr.splitlines() if "lines.jsonl: " not in line][-1:] == ([told] if told else [])
     told_lost(ended.stderr, undisturbed)
     leftovers = {path.name for path in Path("out").iterdir() if path.name.startswith(".")}
     if code > 0:
