@@ -122,7 +122,7 @@ def test_a_wrong_edge_would_be_found(part: str, source: str, wrong: list[str]) -
         "voxcli.audio.write",
         "voxcli.inputs.manifest",
         "voxcli.jobs.plan",
-        "voxcli.run.speak",
+        "voxcli.run.batch",
     ],
 )
 def test_these_load_without_torch(module: str) -> None:

@@ -101,7 +101,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> list[str]:
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr("voxcli.run.speak.speak_one", fail)
+    monkeypatch.setattr("voxcli.run.single.speak_one", fail)
     return ["synth", "Hello.", "-o", "a.wav"]
 
 
@@ -315,7 +315,7 @@ def test_a_missing_normalizer_is_told_before_anything_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
-    monkeypatch.setattr("voxcli.run.speak.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.run.batch.choose_model", lambda *_: pytest.fail("a model was looked for"))
     monkeypatch.setitem(sys.modules, "wetext", None)
     Path("m.jsonl").write_text('{"text": "No digit."}\n{"text": "None.", "normalize": true}\n')
     for command in (

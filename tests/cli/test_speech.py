@@ -353,7 +353,7 @@ def test_when_nothing_is_left_to_speak_no_model_is_loaded(monkeypatch: pytest.Mo
     Path("lines.txt").write_text("Hello there.\n")
     command = ["batch", "lines.txt", "-o", "out", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
     assert run(command) == 0
-    monkeypatch.setattr("voxcli.run.speak.load_engine", None)
+    monkeypatch.setattr("voxcli.run.batch.load_engine", None)
     assert run(command) == 0
 
 

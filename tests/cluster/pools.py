@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from voxcli.cluster.messages import Hello, Orders
 from voxcli.cluster.pool import Lost
 from voxcli.cluster.worker import Worker
 from voxcli.engine.load import ModelOptions
+from voxcli.jobs.plan import Plan
 from voxcli.model.hub import model_identity
+from voxcli.run.batch import BatchRun
+from voxcli.run.progress import Display
+from voxcli.run.results import ResultLog
 from voxcli.voices.source import EncodedVoice
 
 NONCE = "a nonce"
@@ -137,3 +141,22 @@ def busiest(driver: int) -> int:
 def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
     while process := parents.get(process, 0):
         yield process
+
+
+@dataclass
+class PlainDisplay:
+    """What a driver reports, without a terminal."""
+
+    say: Callable[[str], None]
+    watched = False
+
+    def speaking(self, model: str, patch_s: float) -> None:
+        pass
+
+    def running(self, patches: dict[str, int]) -> None:
+        pass
+
+
+def batch_run(out: Path, log: ResultLog | None, say: Callable[[str], None] = print) -> BatchRun:
+    """A run as a driver sees it."""
+    return BatchRun(Plan(), out, ModelOptions(), cast(Display, PlainDisplay(say)), log)

@@ -15,10 +15,11 @@ import pytest
 import soundfile
 
 from tests.checkpoints import write_checkpoint
-from tests.cluster.pools import ThreadFleet, orders
+from tests.cluster.pools import ThreadFleet, batch_run, orders
 from voxcli import faults
 from voxcli.cluster import driver as conductor_module
 from voxcli.cluster.driver import Conductor
+from voxcli.cluster.options import HANG_S, Crew
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.engine.voices import VoiceEncoder
 from voxcli.errors import CheckpointError, DeviceError, ModelNotFound, SynthesisError
@@ -93,13 +94,21 @@ def conduct(
     out: Path,
     say: Callable[[str], None] = print,
     max_retries: int = 3,
-    **values: Any,
+    hang_s: float = HANG_S,
+    encoder: Callable[[], str] = str,
 ) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     with ResultLog(out) as log:
-        values = {"poll_s": 0.5, "rate": 16_000, "encoder": str} | values
-        run = Conductor(fleet, plan.utterances, out, max_retries=max_retries, log=log, say=say, **values)
-        for outcome in run.run():
+        driver = Conductor(
+            fleet,
+            plan.utterances,
+            batch_run(out, log, say),
+            options=Crew(max_retries=max_retries, hang_s=hang_s),
+            rate=16_000,
+            encoder=encoder,
+            poll_s=0.5,
+        )
+        for outcome in driver.run():
             assert outcome.job.id not in outcomes
             outcomes[outcome.job.id] = outcome
     return outcomes
@@ -354,10 +363,8 @@ def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
     run = Conductor(
         ThreadFleet(1, orders(tiny_checkpoint, tmp_path)),
         plan.utterances,
-        tmp_path,
-        max_retries=3,
-        log=None,
-        say=print,
+        batch_run(tmp_path, None),
+        options=Crew(),
         rate=16_000,
         encoder=str,
     )
@@ -406,7 +413,7 @@ def test_leaving_early_notes_what_is_finished(
     with ResultLog(tmp_path) as log:
         utterances = plan_of(tmp_path, recordings).utterances
         run = Conductor(
-            fleet, utterances, tmp_path, max_retries=3, log=log, say=print, rate=16_000, encoder=str, poll_s=60.0
+            fleet, utterances, batch_run(tmp_path, log), options=Crew(), rate=16_000, encoder=str, poll_s=60.0
         ).run()
         next(run)
         began = time.monotonic()

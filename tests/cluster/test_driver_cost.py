@@ -18,8 +18,10 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.pools import batch_run
 from voxcli.cluster.driver import Conductor
 from voxcli.cluster.messages import Hello, Landed, Order, Orders, Report
+from voxcli.cluster.options import Crew
 from voxcli.cluster.placement import Berths
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.fingerprint import Fingerprint
@@ -145,7 +147,7 @@ def cost(fleet: Any, out: Path, count: int, *, noted: bool) -> tuple[float, floa
     lines = utterances(out, count)
     with ResultLog(out) as log:
         run = Conductor(
-            fleet, lines, out, max_retries=3, log=log if noted else None, say=print, rate=16_000, encoder=str
+            fleet, lines, batch_run(out, log if noted else None), options=Crew(), rate=16_000, encoder=str
         ).run()
         first = next(run)  # when the workers have loaded
         clock, processor = time.perf_counter(), time.process_time()

@@ -58,7 +58,7 @@ def test_one_module_imports_ray(repository: Path) -> None:
     ("module", "without"),
     [
         ("voxcli.cli.main", "ray"),
-        ("voxcli.run.speak", "ray"),
+        ("voxcli.run.batch", "ray"),
         ("voxcli.run.session", "ray"),
         ("voxcli.cluster.worker", "torch"),  # a worker tells torch its threads before that is there
         ("voxcli.cluster.driver", "torch"),

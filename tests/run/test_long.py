@@ -19,7 +19,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
-from voxcli.run.speak import speak_all
+from voxcli.run.batch import speak_all
 
 STATM, OPEN = Path("/proc/self/statm"), Path("/proc/self/fd")
 EVERY = 100  # lines between two looks
@@ -71,7 +71,7 @@ def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) 
     ]
     watch = Watch()
     plan = make_plan(jobs)
-    speak_all(plan, tmp_path, ModelOptions(model=str(tiny_checkpoint)), products=cast(Products, watch))
+    speak_all(plan, tmp_path, ModelOptions(model=str(tiny_checkpoint)), artifacts=cast(Products, watch))
     assert watch.lines == count
     looks = [look for look in watch.looks if look.lines > WARM * count]
     slope = 1000 * float(np.polyfit([look.lines for look in looks], [look.rss for look in looks], 1)[0])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -144,16 +143,16 @@ def batch(
     if dry_run:
         print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model))])))
         raise typer.Exit(1 if plan.refused else 0)
-    from voxcli.run.speak import speak_all
+    from voxcli.run.batch import Backend, LocalBackend, speak_all
 
     for line in found.lines():
         say(line)
-    backend = None
+    backend: Backend = LocalBackend()
     if crew is not None:
-        from voxcli.cluster.ray_pool import speak_on  # imports Ray
+        from voxcli.cluster.ray_pool import RayBackend  # imports Ray
 
-        backend = partial(speak_on, crew)
-    summary = speak_all(plan, out, model, redo=redo, products=products, stages=stages, workers=backend)
+        backend = RayBackend(crew)
+    summary = speak_all(plan, out, model, rerun=redo, artifacts=products, timer=stages, backend=backend)
     timings = stages.lines() if profile else []
     print("\n".join(map(shown, [*summary.lines(), *found.notes, *timings])), file=sys.stderr)
     if summary.error is not None:

@@ -41,7 +41,7 @@ def clone(
 
     With --ref-text, speech continues from the recording as if it had not ended.
     """
-    from voxcli.run.speak import single_job
+    from voxcli.run.single import single_job
 
     settings = speech.settings()
     named = voice.file()

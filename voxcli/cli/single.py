@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.job import Job
     from voxcli.jobs.protected import ProtectedInputs
-    from voxcli.run.speak import Spoken
+    from voxcli.run.single import Spoken
 
 
 def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions) -> None:
@@ -28,7 +28,7 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
     Exits with code 1 when the speech was cut off at a length limit, unless that is allowed.
     """
     from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
-    from voxcli.run.speak import STDOUT, speak_aloud, speak_one
+    from voxcli.run.single import STDOUT, speak_aloud, speak_one
 
     inputs.add_voices(job)
     kind = subtitles_named(output.subtitles)

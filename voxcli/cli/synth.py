@@ -30,7 +30,7 @@ def synth(
     debug: Debug = False,
 ) -> None:
     """Speak one text of any length into a file."""
-    from voxcli.run.speak import single_job
+    from voxcli.run.single import single_job
 
     settings = speech.settings()
     options = engine.model_options(speech.preset)

@@ -13,21 +13,20 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from voxcli.cluster.collector import Landing
 from voxcli.cluster.dispatch import Dispatch, Line
 from voxcli.cluster.messages import Hello, Order, Report
-from voxcli.cluster.options import HANG_S
+from voxcli.cluster.options import Crew
 from voxcli.cluster.pool import Fleet, Lost, Member
 from voxcli.cluster.voices import SharedVoices, Unencoded
 from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
-from voxcli.run.profile import MODEL, Stages
-from voxcli.run.results import ResultLog
+from voxcli.run.batch import BatchRun
+from voxcli.run.profile import MODEL
 from voxcli.voices.source import EncodedVoice
 
 FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
@@ -39,36 +38,27 @@ PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run end
 class Conductor:
     """Runs utterances, longest first, on a fleet.
 
-    out:      the folder of the output; all files lie in it.
-    rate:     of the model's voice encoder in Hz, and `encoder` gives its identity.
-    started:  is called when the first worker has loaded;  running: with patches so far of requests under way.
-    poll_s:   how long a worker waits for a result before it answers that there is none.
-    hang_s:   a worker that has lines and makes no step for so long is taken for dead.
+    run:         its folder, in which all files lie, its log, display and timer.
+    options:     how often a line is retried, and when a worker counts as hung.
+    rate:        of the model's voice encoder in Hz, and `encoder` gives its identity.
+    poll_s:      how long a worker waits for a result before it answers that there is none.
     """
 
     def __init__(
         self,
         fleet: Fleet,
         utterances: Iterable[Utterance],
-        out: Path,
+        run: BatchRun,
         *,
-        max_retries: int,
-        log: ResultLog | None,
-        say: Callable[[str], None],
+        options: Crew,
         rate: int,
         encoder: Callable[[], str],
-        started: Callable[[Hello], None] = lambda hello: None,
-        running: Callable[[dict[str, int]], None] = lambda patches: None,
         poll_s: float = 10.0,
-        hang_s: float = HANG_S,
-        stages: Stages | None = None,
     ):
-        self.fleet, self.out, self.say = fleet, out, say
-        self.dispatch = Dispatch(max_retries)
-        self.stages = stages or Stages()
-        self.last_death: float | None = None  # Unix time
-        self._started, self._running, self._hang_s = started, running, hang_s
-        self._poll_s = min(poll_s, hang_s / 3)  # one that works must have told so several times by then
+        self.fleet, self.batch, self.out, self.say = fleet, run, run.out, run.display.say
+        self.dispatch = Dispatch(options.max_retries)
+        self._hang_s = options.hang_s
+        self._poll_s = min(poll_s, options.hang_s / 3)  # one that works must have answered several times by then
         self._utterances = [_seeded(utterance) for utterance in utterances]
         self._left = len(self._utterances)
         self._members: dict[str, Member] = {}
@@ -77,16 +67,14 @@ class Conductor:
         self._looked = time.monotonic()  # for those that are late
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
-        self._landing = Landing(out, log, self.stages)
+        self._landing = Landing(run.out, run.log, run.timer)
         self._voices = SharedVoices(
             self._utterances,
             rate=rate,
             identity=encoder,
             share=fleet.share,
-            when=self._when,
-            ready=self.dispatch.add,
-            fail=self._failed,
-            say=say,
+            events=self,
+            say=self.say,
         )
 
     def run(self) -> Iterator[Outcome]:
@@ -98,15 +86,19 @@ class Conductor:
                 self.dispatch.add(each for each in self._utterances if not each.job.voices)
                 while self._left:
                     self._give_work()
-                    with self.stages(MODEL):
+                    with self.batch.timer(MODEL):
                         self._hear(1.0)
                     while self._outcomes:
                         yield self._outcomes.pop(0)
             finally:
                 self._end()
 
+    def ready(self, utterances: list[Utterance]) -> None:
+        """Their voices are there."""
+        self.dispatch.add(utterances)
+
     # -- events -------------------------------------------------------------------------------------------------
-    def _when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
+    def when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
         """Have `then` called with the future when that is done, by the thread that runs."""
         future.add_done_callback(lambda done: self._events.put((then, done)))
 
@@ -125,13 +117,13 @@ class Conductor:
             while member.hello is not None and member.encoding < ENCODES and (todo := self._voices.to_encode()):
                 member.encoding += 1
                 asked = member.handle.ask("encode", todo.voice, todo.source.use)
-                self._when(asked, partial(self._encoded, member, todo))
+                self.when(asked, partial(self._encoded, member, todo))
         for name, lines in self.dispatch.hand_out().items():
             self._hand(self._members[name], lines)
         while (asked_back := self.dispatch.steal()) is not None:
             name, count = asked_back
             member = self._members[name]
-            self._when(member.handle.ask("give_back", count), partial(self._given_back, member))
+            self.when(member.handle.ask("give_back", count), partial(self._given_back, member))
         if (since := time.monotonic() - self._looked) > 1.0:
             self._looked += since
             for member in self._members.values():  # while nobody listened here (Ctrl-Z, a slow disk) nobody hung
@@ -169,13 +161,13 @@ class Conductor:
             job = line.utterance.job
             there = replace(line.utterance, job=replace(job, out=job.out.relative_to(self.out)))
             orders.append(Order(there, tuple(mine)))
-        self._when(member.handle.ask("put", orders, *voices), partial(self._handed, member))
+        self.when(member.handle.ask("put", orders, *voices), partial(self._handed, member))
 
     # -- workers ------------------------------------------------------------------------------------------------
     def _start(self, name: str, again: bool = False) -> None:
         member = self._members[name] = Member(name, self.fleet.start(), time.monotonic(), again)
         self.dispatch.expect(name)
-        self._when(member.handle.ask("load"), partial(self._loaded, member))
+        self.when(member.handle.ask("load"), partial(self._loaded, member))
 
     def _here(self, member: Member) -> bool:
         """Whether an event is of a worker that is still one of the crew."""
@@ -198,7 +190,8 @@ class Conductor:
         member.hello = hello = future.result()
         member.moved = time.monotonic()
         if all(other is member or other.hello is None for other in self._members.values()):
-            self._started(hello)
+            workers = f"{self.fleet.size} workers" if self.fleet.size > 1 else "1 worker"
+            self.batch.display.speaking(f"{hello.name}, {workers}", hello.patch_s)
         if member.late:  # until now no share was kept for it
             self.dispatch.expect(member.name)
         self.dispatch.join(member.name, hello.rows)
@@ -214,7 +207,7 @@ class Conductor:
 
     def _ask(self, member: Member) -> None:
         member.polling = True
-        self._when(member.handle.ask("take", self._poll_s), partial(self._reported, member))
+        self.when(member.handle.ask("take", self._poll_s), partial(self._reported, member))
 
     def _reported(self, member: Member, future: Future[Report]) -> None:
         member.polling = False
@@ -235,7 +228,7 @@ class Conductor:
         if report.rows != self.dispatch.stations[member.name].rows:
             self.dispatch.join(member.name, report.rows)
         if report.patches:
-            self._running(report.patches)
+            self.batch.display.running(report.patches)
         self._ask(member)
 
     def _handed(self, member: Member, future: Future[None]) -> None:
@@ -262,7 +255,7 @@ class Conductor:
 
     def _died(self, member: Member, error: BaseException, hung: bool = False) -> None:
         """Its unfinished lines run elsewhere, and another worker takes its place."""
-        self.last_death = time.time()
+        self.batch.last_death = time.time()
         member.stopped = True
         if self._ending:
             return
@@ -281,7 +274,7 @@ class Conductor:
         )
         self.say(f"{member} died: {reason}{again}")
         for line in failed:
-            self._failed(line.utterance, SynthesisError(f"its worker died {line.deaths} times while it was spoken"))
+            self.fail(line.utterance, SynthesisError(f"its worker died {line.deaths} times while it was spoken"))
         self._fruitless += 1
         if self._fruitless >= max(FRUITLESS, 4 * self.fleet.size):
             raise SynthesisError(
@@ -303,7 +296,7 @@ class Conductor:
         if mine:
             self._note(self._landing.placed(mine))
 
-    def _failed(self, utterance: Utterance, error: Exception) -> None:
+    def fail(self, utterance: Utterance, error: Exception) -> None:
         told = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
         self._note([(utterance, failure(utterance.job, told, self.out))])
 
@@ -322,7 +315,7 @@ class Conductor:
         waited = time.monotonic()
         loaded = [member for member in self._members.values() if member.hello is not None]
         for member in loaded:
-            self._when(member.handle.ask("stop"), partial(self._stopped, member))
+            self.when(member.handle.ask("stop"), partial(self._stopped, member))
         with suppress(VoxError):  # a disk that is full, and was told: nothing more can be noted
             while time.monotonic() - waited < PATIENCE_S and not all(m.stopped and not m.polling for m in loaded):
                 self._hear(0.1)

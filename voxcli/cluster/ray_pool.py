@@ -30,15 +30,12 @@ from voxcli.cluster.options import Crew
 from voxcli.cluster.placement import Berths, berths
 from voxcli.cluster.pool import Lost
 from voxcli.cluster.worker import Worker
-from voxcli.engine.load import ModelOptions
 from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
 from voxcli.files.write import TEMPORARY, write_atomic
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome
-from voxcli.model.hub import Choice, fetch
-from voxcli.run.profile import Stages
-from voxcli.run.progress import Display
-from voxcli.run.results import ResultLog
+from voxcli.model.hub import fetch
+from voxcli.run.batch import BatchRun
 from voxcli.voices.source import EncodedVoice
 
 NAMESPACE = "voxcpm2"
@@ -52,72 +49,51 @@ ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
 WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
 
 
-def speak_on(
-    crew: Crew,
-    utterances: list[Utterance],
-    out: Path,
-    options: ModelOptions,
-    choice: Choice,
-    identity: str,
-    display: Display,
-    *,
-    log: ResultLog | None,
-    stages: Stages,
-    died: Callable[[float], None],
-) -> Iterator[Outcome]:
-    """Outcomes as they land, of utterances whose files lie in `out`.
+class RayBackend:
+    """Workers on Ray, each with an engine."""
 
-    identity: of the model, which every machine must have.
-    died:     is told in the end when the last worker died (Unix time), if one did.
-    """
-    from voxcli.model.config import read_config
+    may_outlive = True
 
-    def encoder() -> str:
-        from voxcli.model.weights import encoder_identity
+    def __init__(self, options: Crew):
+        self.options = options
 
-        return encoder_identity(choice.folder)
+    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
+        """Every machine must have the run's model. See `Backend`."""
+        from voxcli.model.config import read_config
 
-    def started(hello: Hello) -> None:
-        many = f"{fleet.size} workers" if fleet.size > 1 else "1 worker"
-        display.speaking(f"{hello.name}, {many}", hello.patch_s)
+        model = run.model
 
-    with ExitStack() as stack:
-        with stages("starting Ray"):
-            stack.enter_context(_connected(crew.address))
-        probe, nonce = stack.enter_context(_probe(out))
-        places = berths(crew.count, options.device, _nodes(), alone=crew.address is None)
-        orders = Orders(
-            model=choice.anywhere,
-            identity=identity,
-            options=replace(options, model=None, device=places.device, lora=options.lora and options.lora.resolve()),
-            folder=str(out.resolve()),
-            probe=probe,
-            nonce=nonce,
-            threads=places.threads,
-            watched=display.watched,
-        )
-        fleet = RayFleet(orders, places)
-        display.say(str(places))
-        conductor = Conductor(
-            fleet,
-            utterances,
-            out,
-            max_retries=crew.max_retries,
-            hang_s=crew.hang_s,
-            log=log,
-            say=display.say,
-            rate=read_config(choice.folder).audio_vae_config.sample_rate,
-            encoder=encoder,
-            started=started,
-            running=display.running,
-            poll_s=WATCHED_S if display.watched else UNWATCHED_S,
-            stages=stages,
-        )
-        try:
-            yield from conductor.run()
-        finally:
-            if conductor.last_death is not None:
-                died(conductor.last_death)
+        def encoder() -> str:
+            from voxcli.model.weights import encoder_identity
+
+            return encoder_identity(model.folder)
+
+        with ExitStack() as stack:
+            with run.timer("starting Ray"):
+                stack.enter_context(_connected(self.options.address))
+            probe, nonce = stack.enter_context(_probe(run.out))
+            places = berths(self.options.count, run.options.device, _nodes(), alone=self.options.address is None)
+            lora = run.options.lora and run.options.lora.resolve()
+            orders = Orders(
+                model=model.anywhere,
+                identity=run.identity,
+                options=replace(run.options, model=None, device=places.device, lora=lora),
+                folder=str(run.out.resolve()),
+                probe=probe,
+                nonce=nonce,
+                threads=places.threads,
+                watched=run.display.watched,
+            )
+            run.display.say(str(places))
+            yield from Conductor(
+                RayFleet(orders, places),
+                utterances,
+                run,
+                options=self.options,
+                rate=read_config(model.folder).audio_vae_config.sample_rate,
+                encoder=encoder,
+                poll_s=WATCHED_S if run.display.watched else UNWATCHED_S,
+            ).run()
 
 
 class RayFleet:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from voxcli.audio.read import Voice, read_voice
 from voxcli.errors import VoxError
@@ -32,13 +32,23 @@ class Unencoded(NamedTuple):
     tries: int = 0
 
 
+class VoiceEvents(Protocol):
+    def when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
+        """Has `then` called with the future when that is done, in the one thread that uses the voices."""
+
+    def ready(self, utterances: list[Utterance]) -> None:
+        """Lines whose voices are there may be handed out."""
+
+    def fail(self, utterance: Utterance, error: Exception) -> None:
+        """A line whose voice can't be had."""
+
+
 class SharedVoices:
     """Inside a `with` block, all methods from one thread.
 
     rate:     of the model's voice encoder in Hz, and `identity` gives what named voices must have been made with.
     share:    puts a voice where all workers find it; what it returns goes to them with the lines.
-    when:     has a function called, in that one thread, with a future that is done.
-    ready:    is given lines that may now be handed out;  fail: one that can't, and why.
+    events:   hears of readers that have finished, and of lines that may run or can't.
     """
 
     def __init__(
@@ -48,13 +58,11 @@ class SharedVoices:
         rate: int,
         identity: Callable[[], str],
         share: Callable[[EncodedVoice], object],
-        when: Callable[[Future[Any], Callable[[Future[Any]], None]], None],
-        ready: Callable[[list[Utterance]], None],
-        fail: Callable[[Utterance, Exception], None],
+        events: VoiceEvents,
         say: Callable[[str], None],
     ):
         self.rate, self._identity = rate, identity
-        self._share, self._when, self._ready, self._fail, self._say = share, when, ready, fail, say
+        self._share, self._events, self._say = share, events, say
         self._uses = Counter(source for utterance in utterances for source in sources_of(utterance.job))
         self._upcoming = deque(self._uses)
         self._waiting: defaultdict[Source, list[Utterance]] = defaultdict(list)
@@ -79,7 +87,7 @@ class SharedVoices:
         while self._upcoming and (len(self._open) < OPEN or (idle and not self._on_the_way)):
             source = self._upcoming.popleft()
             self._open.add(source)
-            self._when(self._readers.submit(self._read, source), partial(self._was_read, source))
+            self._events.when(self._readers.submit(self._read, source), partial(self._was_read, source))
 
     @property
     def _on_the_way(self) -> bool:
@@ -150,6 +158,6 @@ class SharedVoices:
             if isinstance(found, EncodedVoice) and all(each in self._shared for each in sources):
                 complete.append(utterance)
             elif not isinstance(found, EncodedVoice) and len(failed) == 1:  # of two that fail, the first one tells
-                self._fail(utterance, failed[0])
+                self._events.fail(utterance, failed[0])
         if complete:
-            self._ready(complete)
+            self._events.ready(complete)

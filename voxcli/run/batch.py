@@ -1,0 +1,177 @@
+"""A run: from a plan to files, results and a summary.
+
+What was refused while planning is reported and recorded first. A model is loaded only when something is left to speak.
+Who speaks is a `Backend`: one engine in this process, or many elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from voxcli.artifacts.artifacts import Products
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.errors import VoxError
+from voxcli.files.write import prepare_folder, sweep
+from voxcli.jobs.plan import Plan, Utterance
+from voxcli.jobs.result import Outcome, failure
+from voxcli.model.hub import Choice, choose_model, model_identity
+from voxcli.run.lock import FolderLock
+from voxcli.run.profile import Stages
+from voxcli.run.progress import Display
+from voxcli.run.results import ResultLog
+from voxcli.run.resume import Agenda, Redo, check_places, make_agenda
+from voxcli.run.speeds import remember
+from voxcli.run.summary import Summary
+
+USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
+
+
+class Backend(Protocol):
+    """Speaks the utterances of a run.
+
+    may_outlive: its engines may still write files when this process has failed.
+    """
+
+    may_outlive: bool
+
+    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
+        """One for each utterance, as they finish. Raises VoxError when none can be spoken any more."""
+
+
+@dataclass
+class BatchRun:
+    """What the parts of a run share.
+
+    out:        the folder that results name files from.
+    log:        takes results; None where none are recorded.
+    rerun:      which lines of an earlier run are spoken again.
+    last_death: of a process that spoke for this run, Unix time: its unfinished files are older.
+    """
+
+    plan: Plan
+    out: Path
+    options: ModelOptions
+    display: Display
+    log: ResultLog | None = None
+    rerun: Redo = "all"
+    timer: Stages = field(default_factory=Stages)
+    last_death: float | None = None
+
+    @cached_property
+    def model(self) -> Choice:
+        """The checkpoint that speaks. Raises ModelError."""
+        return choose_model(self.options.model, self.display.say)
+
+    @cached_property
+    def identity(self) -> str:
+        """Of the model, with its adapter."""
+        return model_identity(filter(None, (self.model.folder, self.options.lora)))
+
+    def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
+        """One for every job of the plan; those kept from an earlier run come before those spoken now."""
+        for job, error in self.plan.refused:
+            outcome = failure(job, error, self.out)
+            if self.log is not None:
+                self.log.append(outcome.result)
+            yield outcome
+        for warning in self.plan.warnings:
+            self.display.say(warning)
+        utterances = self.plan.utterances
+        if utterances and self.log is not None:
+            resume_plan = self._compared(self.log)
+            yield from resume_plan.kept
+            utterances = resume_plan.todo
+        if utterances:
+            yield from backend.outcomes(utterances, self)
+
+    def _compared(self, log: ResultLog) -> Agenda:
+        with self.timer("earlier results"):
+            resume_plan = make_agenda(self.plan, log.history, self.out, self.identity, self.rerun)
+        if log.history:
+            self.display.say(str(resume_plan))
+        if resume_plan.mended:
+            log.append(*resume_plan.mended)
+        self.display.summary.left = resume_plan.left
+        return resume_plan
+
+
+class LocalBackend:
+    """One engine in this process."""
+
+    may_outlive = False
+
+    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
+        with run.timer("loading the model"):
+            from voxcli.run.session import Session  # brings torch: only when there is something to speak
+
+            loaded = load_engine(run.options, run.display.say, run.model)
+        run.display.started(loaded)
+        yield from Session(
+            loaded.engine,
+            utterances,
+            run.out,
+            log=run.log,
+            say=run.display.say,
+            encoder=loaded.encoder,
+            stages=run.timer,
+        ).run()
+        remember(run.options, run.display.summary.audio_s, run.display.summary.wall_s)
+
+
+def speak_all(
+    plan: Plan,
+    out: Path,
+    options: ModelOptions,
+    *,
+    rerun: Redo = "changed",
+    artifacts: Products | None = None,
+    timer: Stages | None = None,
+    backend: Backend | None = None,
+) -> Summary:
+    """Run a plan into the folder `out`, with results.jsonl. A job that fails is reported and counted, the rest run.
+
+    rerun:     which lines of an earlier run are spoken again.
+    artifacts: what is made of all files in the end.
+    timer:     takes the time of each stage.
+    backend:   who speaks; None: one engine in this process.
+    """
+    began, backend = time.time(), backend or LocalBackend()
+    prepare_folder(out)
+    if artifacts is not None:
+        artifacts.prepare(USUAL_RATE)
+    with ExitStack() as stack:
+        display = stack.enter_context(Display(Summary(), plan))
+        lock = stack.enter_context(FolderLock(out, display.say))
+        run = BatchRun(plan, out, options, display, rerun=rerun, timer=timer or Stages())
+        with run.timer("earlier results"):
+            run.log = stack.enter_context(ResultLog(out))
+            if not lock.left_over:
+                check_places(plan, run.log.history, out, rerun)
+        try:
+            with closing(run.outcomes(backend)) as outcomes:  # what is finished is recorded before the log is closed
+                for outcome in outcomes:
+                    if outcome.error is not None:
+                        display.say(f"{outcome.job}: {outcome.error}")
+                    display.landed(outcome)
+                    if artifacts is not None:
+                        artifacts.add(outcome)
+        except BaseException:
+            if run.log.broken or backend.may_outlive:  # a worker that is left behind writes and is heard no more
+                lock.keep()
+            raise
+        if artifacts is not None:
+            with run.timer("joined file, subtitles, report"):
+                try:
+                    artifacts.make(display.say)
+                except VoxError as error:
+                    display.summary.error = error
+            sweep(artifacts.folders, began)
+        # what a worker left that died in this run is older than its death
+        sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, run.last_death or began)
+    return display.summary

@@ -1,0 +1,92 @@
+"""One text, into a file or to a stream that is heard while it is made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
+from voxcli.audio.write import check_output
+from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.files.write import prepare_folder
+from voxcli.jobs.job import Job
+from voxcli.jobs.output_paths import format_of
+from voxcli.jobs.plan import make_plan
+from voxcli.jobs.result import CUT_OFF
+from voxcli.jobs.settings import DEFAULTS, Settings
+from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
+from voxcli.run.progress import Display
+from voxcli.run.summary import Summary
+
+STDOUT = Path("-")
+
+
+def single_job(
+    text: str,
+    out: Path,
+    *,
+    ref: Path | None = None,
+    prompt_audio: Path | None = None,
+    prompt_text: str | None = None,
+    control: str | None = None,
+    voice: Path | None = None,
+    settings: Settings = DEFAULTS,
+) -> Job:
+    """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
+    return Job(
+        id=out.name,
+        text=text,
+        out=out,
+        format="wav" if out == STDOUT else format_of(out, settings.format),
+        ref=ref,
+        prompt_audio=prompt_audio,
+        prompt_text=prompt_text,
+        control=control,
+        voice=voice,
+        settings=settings,
+    )
+
+
+class Spoken(NamedTuple):
+    """What came of one job, in a line, and whether a length limit cut it off."""
+
+    told: str
+    cut_off: bool
+
+
+def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
+    """Run one job. Raises its error when it fails."""
+    plan = make_plan([job])
+    folder = job.out.parent
+    if not plan.refused:
+        prepare_folder(folder)
+        check_output(job.out, USUAL_RATE, format=job.format)
+    with Display(Summary(), plan) as display:
+        (outcome,) = BatchRun(plan, folder, options, display).outcomes(LocalBackend())
+        if outcome.error is not None:
+            raise outcome.error
+        if subtitles is not None:
+            write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
+        told = (*plan.utterances[0].warnings, CUT_OFF)  # before it was spoken, and in the line that says what was made
+        for warning in outcome.result.warnings:
+            if warning not in told:
+                display.say(warning)
+        display.landed(outcome)
+    return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
+
+
+def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
+    """Run one job to a stream that is heard meanwhile. Raises its error when it fails."""
+    plan = make_plan([job])
+    for _, error in plan.refused:
+        raise error
+    with Display(Summary(), plan) as display:
+        for warning in plan.warnings:
+            display.say(warning)
+        loaded = load_engine(options, display.say)
+        from voxcli.run.stream import Stream, write_stream
+
+        display.started(loaded)
+        stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, say=display.say)
+        told = write_stream(stream, sink, raw=raw)
+        return Spoken(f"{told} ({loaded.name})", stream.cut_off)
