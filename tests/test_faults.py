@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
+from tests import children
 from voxcli import faults
 
 
@@ -47,7 +48,7 @@ def test_kinds() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         faults.point("step")
     faults.arm("step:sigint")
-    with pytest.raises(KeyboardInterrupt):
+    with children.sigint(), pytest.raises(KeyboardInterrupt):
         faults.point("step")
 
 

@@ -2,8 +2,8 @@
 
     cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
-text, audio, files, terminal, errors and faults are leaves that any room may import (kernels, model and engine know no
-text and no sound files).
+text, audio, files, terminal, interrupts, errors and faults are leaves that any room may import (kernels, model and
+engine know no text and no sound files).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "voxcli"
 
-LEAVES = {"text", "audio", "files", "terminal", "errors", "faults"}
-BELOW = {"errors", "faults", "files", "terminal"}  # leaves that the engine's rooms and other leaves may import
+LEAVES = {"text", "audio", "files", "terminal", "interrupts", "errors", "faults"}
+# leaves that the engine's rooms and other leaves may import
+BELOW = {"errors", "faults", "files", "interrupts", "terminal"}
 KERNELS = {"kernels", "errors"}
 MODEL = {"model", *KERNELS, *BELOW}
 ENGINE = {"engine", *MODEL}
@@ -44,11 +45,12 @@ ALLOWED = {
     "terminal": {"errors"},
     "errors": set(),
     "faults": set(),
-    "__main__": {"cli"},
+    "interrupts": set(),
+    "__main__": {"cli", "interrupts"},
     "__init__": {"engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
-WITHOUT_TORCH = {"inputs", "artifacts", "text", "audio", "files", "terminal", "errors", "faults"}
+WITHOUT_TORCH = {"inputs", "artifacts", "text", "audio", "files", "terminal", "interrupts", "errors", "faults"}
 
 
 ROOMS = {"voxcli", *(f"voxcli.{path.parent.name}" for path in PACKAGE.glob("*/__init__.py"))}

@@ -9,15 +9,14 @@ From Python:
     for clip in Engine(model).generate([Request("hello", prompt, Sampling(seed=1))]):
         print(clip.request_id, clip.duration_s, clip.audio)
 
-Names are loaded when they are first used: the command line imports this package without torch.
+Names are loaded when they are first used: the command line imports this package without torch, and before it handles
+signals. Until then nothing may be imported that takes time.
 """
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from voxcli.engine.config import EngineConfig as EngineConfig
     from voxcli.engine.engine import Engine as Engine
     from voxcli.engine.request import Clip as Clip
@@ -40,7 +39,9 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'voxcli' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(_HOMES[name]), name)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests import children
 from voxcli.audio.formats import FORMATS, rates_of
 from voxcli.audio.write import check_output, write_audio, write_blocks
 from voxcli.errors import OutputError
@@ -236,7 +237,7 @@ def test_killed_at_any_moment_there_is_a_whole_file_or_none(tmp_path: Path) -> N
         "for n in range(100_000): write_audio(Path(sys.argv[1]) / f'{n % 7}.wav', clip, 48_000)\n"
     )
     for delay in (0.01, 0.03, 0.07):
-        with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE, text=True) as child:
+        with children.start([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as child:
             assert child.stdout is not None and child.stdout.readline() == "ready\n"
             time.sleep(delay)
             child.kill()

@@ -10,7 +10,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests import children
 from voxcli import faults
 from voxcli.cli.main import run
 from voxcli.files.names import LOCK_NAME
@@ -174,9 +174,7 @@ def test_a_signal_loses_nothing_that_is_finished(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv(faults.VARIABLE, fault)
-    ended = subprocess.run(
-        [sys.executable, "-m", "voxcli", *COMMAND], stderr=subprocess.PIPE, text=True, timeout=300, check=False
-    )
+    ended = children.finished([*children.VOXCPM2, *COMMAND], stderr=subprocess.PIPE, timeout=300)
     monkeypatch.delenv(faults.VARIABLE)
     assert ended.returncode == code, ended.stderr
     assert [line for line in ended.stderr.splitlines() if "lines.jsonl: " not in line][-1:] == ([told] if told else [])

@@ -9,7 +9,6 @@ import random
 import resource
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +18,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests import children
 from voxcli.files.names import LOCK_NAME
 from voxcli.model.hub import demo_folder
 
@@ -35,8 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> N
 
 
 def batch(out: str, *options: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "voxcli", "batch", LINES, "-o", out, *options]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return children.start([*children.VOXCPM2, "batch", LINES, "-o", out, *options], stderr=subprocess.PIPE)
 
 
 def finish(process: subprocess.Popen[str]) -> str:

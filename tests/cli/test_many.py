@@ -14,7 +14,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from tests import children
 from tests.cluster.pools import workers_of
 from voxcli.model.hub import demo_folder
 
@@ -67,9 +67,9 @@ def speak(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Speak:
     environment["OMP_NUM_THREADS"] = "1"
 
     def run(name: str, *options: str, meanwhile: Callable[[subprocess.Popen[str]], None] | None = None) -> Run:
-        command = [sys.executable, "-m", "voxcli", "batch", "lines.jsonl", "-o", name, "--allow-truncated", *options]
+        command = [*children.VOXCPM2, "batch", "lines.jsonl", "-o", name, "--allow-truncated", *options]
         began = time.perf_counter()
-        with subprocess.Popen(command, cwd=folder, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        with children.start(command, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
             if meanwhile is not None:
                 threading.Thread(target=meanwhile, args=(process,), daemon=True).start()
             told = process.communicate()[1]

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests import children
 from tests.adapters import lora_tensors, write_lora
 from voxcli.cli.main import run
 from voxcli.jobs.result import Result
@@ -273,8 +274,8 @@ def test_doctor_without_any_model_is_3(capsys: pytest.CaptureFixture[str], monke
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_half_written() -> None:
     Path("lines.txt").write_text("\n".join(f"Hello there, number {n}." for n in range(500)))
-    command = [sys.executable, "-m", "voxcli", "batch", "lines.txt", "-o", "out", "--steps", "2", "--min-seconds", "2"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    command = [*children.VOXCPM2, "batch", "lines.txt", "-o", "out", "--steps", "2", "--min-seconds", "2"]
+    with children.start(command, stderr=subprocess.PIPE) as process:
         while process.poll() is None and not (Path("out/results.jsonl").exists() and results()):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)

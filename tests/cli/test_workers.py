@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests import children
 from tests.cluster.pools import busiest, workers_of
 from voxcli import faults
 from voxcli.cli.main import run
@@ -78,9 +79,9 @@ def results(out: Path) -> dict[str, Any]:
 
 
 def start(model: Path, *options: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "voxcli", "batch", LINES, "-o", "out", "--allow-truncated", *options]
+    command = [*children.VOXCPM2, "batch", LINES, "-o", "out", "--allow-truncated", *options]
     values = os.environ | {"VOXCPM2_MODEL": str(model)} | environment
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=values)
+    return children.start(command, stderr=subprocess.PIPE, env=values)
 
 
 def finish(process: subprocess.Popen[str], code: int = 0) -> str:
@@ -163,8 +164,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Itera
         "HF_HUB_CACHE": str(tmp_path_factory.mktemp("hub")),
         "HF_HUB_OFFLINE": "1",
     }
-    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen([sys.executable, "-c", CLUSTER], env=environment, **pipes) as process:
+    pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with children.start([sys.executable, "-c", CLUSTER], env=environment, **pipes) as process:
         address = process.stdout.readline().strip()  # type: ignore[union-attr]
         yield Cluster(address, process.pid, Path(environment["HF_HUB_CACHE"]))
         process.communicate("")
@@ -238,7 +239,7 @@ def test_a_machine_that_is_lost_costs_nothing_but_time(
     """Two nodes of a cluster, both here: one is taken away with its worker, and nothing comes in its place."""
     environment = os.environ | {"PYTHONPATH": str(repository), "RAY_USAGE_STATS_ENABLED": "0"}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen([sys.executable, "-c", NODES], env=environment, text=True, **pipes) as nodes:
+    with children.start([sys.executable, "-c", NODES], env=environment, **pipes) as nodes:
         address = nodes.stdout.readline().strip()  # type: ignore[union-attr]
         with start(tiny_checkpoint, "--ray-address", address, "--workers", "2", "--max-batch", "2") as process:
             wait_for(6, process)
@@ -256,8 +257,8 @@ def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path
     (kept / "refs").mkdir(parents=True)
     (kept / "refs" / "main").write_text("0" * 40)
     shutil.copytree(tiny_checkpoint, kept / "snapshots" / ("0" * 40))
-    command = [sys.executable, "-m", "voxcli", "download", "--ray-address", cluster.address]
-    done = subprocess.run([*command, "own/tiny"], capture_output=True, text=True, timeout=120, check=False)
+    command = [*children.VOXCPM2, "download", "--ray-address", cluster.address, "own/tiny"]
+    done = children.finished(command, capture_output=True, timeout=120)
     assert done.returncode == 0, done.stderr
     machine, folder = done.stdout.strip().split(": ")
     assert folder == str(kept / "snapshots" / ("0" * 40))

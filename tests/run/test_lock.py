@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import children
 from voxcli.errors import OutputError
 from voxcli.files.names import LOCK_NAME
 from voxcli.run import lock as lock_module
@@ -30,7 +31,7 @@ def no_remark(remark: str) -> None:
 
 
 def holder(folder: Path) -> subprocess.Popen[str]:
-    process = subprocess.Popen([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True)
+    process = children.start([sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     return process

@@ -18,6 +18,7 @@ from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
+from voxcli.interrupts import check
 from voxcli.terminal import shown
 
 __all__ = ["TEMPORARY", "check_output", "write_atomic", "write_audio", "write_blocks"]
@@ -61,6 +62,7 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
             ) as sound:
                 frames = 0
                 for block in blocks:
+                    check()
                     frames += len(block)
                     _check_size(path, frames, rate, kind)
                     if not np.isfinite(block).all():

@@ -7,7 +7,6 @@ takes time.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import traceback
 from typing import Annotated, Any
@@ -19,11 +18,10 @@ from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError
+from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
 from voxcli.terminal import one_line, shown
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
-INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as shells have it
-ENDED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
 PROBLEMS_SHOWN = 50
 EXIT_CODES = {
     0: "success",
@@ -78,17 +76,6 @@ def voxcpm2(
     ] = False,
 ) -> None:
     """Options of the command itself; its help is the app's."""
-
-
-def _terminate(number: int, frame: object) -> None:
-    """Leave as Ctrl-C does: files under way are finished or taken away."""
-    raise SystemExit(TERMINATED)
-
-
-def main() -> None:
-    """Run the command line and exit with its code."""
-    signal.signal(signal.SIGTERM, _terminate)
-    sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: list[str]) -> int:
@@ -155,7 +142,3 @@ def _tell_error(error: VoxError) -> None:
 
 def _tell(message: str) -> None:
     print(f"voxcpm2: {one_line(message)}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

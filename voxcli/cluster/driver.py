@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -23,6 +23,7 @@ from voxcli.cluster.options import Crew
 from voxcli.cluster.pool import Fleet, Lost, Member
 from voxcli.cluster.voices import SharedVoices, Unencoded
 from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
+from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.run.batch import BatchRun
@@ -79,19 +80,23 @@ class Conductor:
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land. Raises VoxError when a worker can't load, or when they die and nothing is spoken."""
-        with self._landing, self._voices:
-            try:
-                for number in range(self.fleet.size):
-                    self._start(f"{number + 1}")
-                self.dispatch.add(each for each in self._utterances if not each.job.voices)
-                while self._left:
-                    self._give_work()
-                    with self.batch.timer(MODEL):
-                        self._hear(1.0)
-                    while self._outcomes:
-                        yield self._outcomes.pop(0)
-            finally:
-                self._end()
+        with cleanup(), self._landing, self._voices, self._workers(), interruptible():
+            self.dispatch.add(each for each in self._utterances if not each.job.voices)
+            while self._left:
+                self._give_work()
+                with self.batch.timer(MODEL):
+                    self._hear(1.0)
+                while self._outcomes:
+                    yield self._outcomes.pop(0)
+
+    @contextmanager
+    def _workers(self) -> Iterator[None]:
+        try:
+            for number in range(self.fleet.size):
+                self._start(f"{number + 1}")
+            yield
+        finally:
+            self._end()
 
     def ready(self, utterances: list[Utterance]) -> None:
         """Their voices are there."""

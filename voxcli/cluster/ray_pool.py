@@ -32,6 +32,7 @@ from voxcli.cluster.pool import Lost
 from voxcli.cluster.worker import Worker
 from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
 from voxcli.files.write import TEMPORARY, write_atomic
+from voxcli.interrupts import TERMINATED, cleanup, interruptible
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome
 from voxcli.model.hub import fetch
@@ -68,7 +69,7 @@ class RayBackend:
 
             return encoder_identity(model.folder)
 
-        with ExitStack() as stack:
+        with cleanup(), ExitStack() as stack:
             with run.timer("starting Ray"):
                 stack.enter_context(_connected(self.options.address))
             probe, nonce = stack.enter_context(_probe(run.out))
@@ -85,7 +86,7 @@ class RayBackend:
                 watched=run.display.watched,
             )
             run.display.say(str(places))
-            yield from Conductor(
+            driver = Conductor(
                 RayFleet(orders, places),
                 utterances,
                 run,
@@ -93,7 +94,9 @@ class RayBackend:
                 rate=read_config(model.folder).audio_vae_config.sample_rate,
                 encoder=encoder,
                 poll_s=WATCHED_S if run.display.watched else UNWATCHED_S,
-            ).run()
+            )
+            with interruptible():
+                yield from driver.run()
 
 
 class RayFleet:
@@ -164,7 +167,7 @@ def _plain(error: BaseException) -> BaseException:
 
 def fetch_everywhere(address: str, hub_id: str, say: Callable[[str], None]) -> dict[str, Path | VoxError]:
     """`voxcpm2 download` once on every machine of a cluster: by its name, the folder, or why there is none."""
-    with _connected(address):
+    with cleanup(), _connected(address), interruptible():
         task = ray.remote(num_cpus=0, max_retries=0)(_fetch_there)
         asked = {}
         for node in ray.nodes():
@@ -212,6 +215,8 @@ def _connected(address: str | None) -> Iterator[None]:
                     host, _, port = address.rpartition(":")
                     socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
                 ray.init(address, **quiet)
+    except SystemExit:  # Ray's own handler of SIGTERM, which is there until this ends
+        raise SystemExit(TERMINATED) from None
     except (OSError, ValueError, RuntimeError, OverflowError, RayError) as error:
         if address is None:
             raise SynthesisError(f"Ray can't be started here: {in_one_line(error)}") from error

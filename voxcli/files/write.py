@@ -15,6 +15,7 @@ from typing import BinaryIO
 from voxcli import faults
 from voxcli.errors import OutputError
 from voxcli.files.names import unusable_name
+from voxcli.interrupts import cleanup
 from voxcli.terminal import shown
 
 # Names of files being written, for `Path.glob`: what a killed process leaves behind.
@@ -42,7 +43,17 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place, on the disk too, when the block ends without an error."""
+    """A file beside `path` that takes its place, on the disk too, when the block ends without an error.
+
+    An interrupt waits for the end of the block, so that nothing is left behind: one that takes long asks for it with
+    `interrupts.check`.
+    """
+    with cleanup(), _beside(path) as file:
+        yield file
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[BinaryIO]:
     temporary = path.parent / TEMPORARY.replace("*", uuid.uuid4().hex)
     try:
         if os.path.isdir(path):
@@ -101,7 +112,7 @@ def prepare_folder(folder: Path) -> None:
     """Make it and prove that a file can be written there. Raises OutputError."""
     make_folder(folder)
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with cleanup(), tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
         raise OutputError(f"can't write in {folder}: {error.strerror or error}") from error

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from voxcli.artifacts.artifacts import Products
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import VoxError
 from voxcli.files.write import prepare_folder, sweep
+from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.model.hub import Choice, choose_model, model_identity
@@ -145,14 +146,17 @@ def speak_all(
     prepare_folder(out)
     if artifacts is not None:
         artifacts.prepare(USUAL_RATE)
-    with ExitStack() as stack:
-        display = stack.enter_context(Display(Summary(), plan))
-        lock = stack.enter_context(FolderLock(out, display.say))
-        run = BatchRun(plan, out, options, display, rerun=rerun, timer=timer or Stages())
+    with (
+        cleanup(),
+        Display(Summary(), plan) as display,
+        FolderLock(out, display.say) as lock,
+        ResultLog(out) as log,
+        interruptible(),
+    ):
+        run = BatchRun(plan, out, options, display, log, rerun, timer or Stages())
         with run.timer("earlier results"):
-            run.log = stack.enter_context(ResultLog(out))
             if not lock.left_over:
-                check_places(plan, run.log.history, out, rerun)
+                check_places(plan, log.history, out, rerun)
         try:
             with closing(run.outcomes(backend)) as outcomes:  # what is finished is recorded before the log is closed
                 for outcome in outcomes:
@@ -162,7 +166,7 @@ def speak_all(
                     if artifacts is not None:
                         artifacts.add(outcome)
         except BaseException:
-            if run.log.broken or backend.may_outlive:  # a worker that is left behind writes and is heard no more
+            if log.broken or backend.may_outlive:  # a worker that is left behind writes and is heard no more
                 lock.keep()
             raise
         if artifacts is not None:

@@ -27,6 +27,7 @@ from voxcli.engine.request import NOT_YET, Clip, NotYet, Request
 from voxcli.errors import DeviceError, SynthesisError, VoxError
 from voxcli.files.read import content_digest
 from voxcli.files.write import make_folder
+from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.cues import cues_of
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
@@ -101,7 +102,8 @@ class Session:
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""
         writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
-        with self._voices, ThreadPoolExecutor(writers, thread_name_prefix="writer") as self._writer:
+        pool = ThreadPoolExecutor(writers, thread_name_prefix="writer")
+        with cleanup(), self._voices, pool as self._writer, interruptible():
             # pieces that wait for their first one may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
                 for clip in self.stages.each(MODEL, self._clips()):

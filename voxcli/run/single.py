@@ -9,6 +9,7 @@ from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitle
 from voxcli.audio.write import check_output
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.files.write import prepare_folder
+from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import format_of
 from voxcli.jobs.plan import make_plan
@@ -61,7 +62,7 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
     if not plan.refused:
         prepare_folder(folder)
         check_output(job.out, USUAL_RATE, format=job.format)
-    with Display(Summary(), plan) as display:
+    with cleanup(), Display(Summary(), plan) as display, interruptible():
         (outcome,) = BatchRun(plan, folder, options, display).outcomes(LocalBackend())
         if outcome.error is not None:
             raise outcome.error
@@ -80,7 +81,7 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
     plan = make_plan([job])
     for _, error in plan.refused:
         raise error
-    with Display(Summary(), plan) as display:
+    with cleanup(), Display(Summary(), plan) as display, interruptible():
         for warning in plan.warnings:
             display.say(warning)
         loaded = load_engine(options, display.say)
