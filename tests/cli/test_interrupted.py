@@ -62,7 +62,7 @@ def check_folder() -> int:
         ("voxcli.cli.main", signal.SIGINT),
         ("typer", signal.SIGTERM),
         ("pydantic", signal.SIGINT),
-        ("voxcli.run.speak", signal.SIGINT),
+        ("voxcli.run.single", signal.SIGINT),
         # from here on there is a folder that is locked
         ("torch", signal.SIGINT),
         ("torch._opaque_base", signal.SIGINT),  # imported by C++, which ends the process where that raises
