@@ -30,15 +30,52 @@ __all__ = [
     "RequestError",
     "SynthesisError",
     "VoxError",
+    "in_one_line",
+    "quoted",
+    "shortened",
 ]
 
 from dataclasses import dataclass
 
+MAX_QUOTED = 100  # characters of a value in a message
+MAX_MESSAGE = 600  # characters of a message, whatever is quoted in it
+
+
+def shortened(text: object, limit: int = MAX_QUOTED) -> str:
+    """The text, its middle left out where it is longer than `limit` characters.
+
+    >>> shortened("a" * 10 + "b" * 10, 9)
+    'aaa...bbb'
+    """
+    text = str(text)
+    if len(text) <= limit:
+        return text
+    kept = limit - len("...")
+    return f"{text[: kept - kept // 2]}...{text[len(text) - kept // 2 :]}"
+
+
+def quoted(value: object) -> str:
+    """A value as messages quote it: as Python writes it, and at most MAX_QUOTED characters of it.
+
+    >>> quoted("a.wav")
+    "'a.wav'"
+    """
+    try:
+        return shortened(repr(shortened(value, 2 * MAX_QUOTED) if isinstance(value, str) else value))
+    except ValueError:  # Python writes no whole number of more than 4,300 digits
+        return f"a {type(value).__name__} too large to show"
+
 
 class VoxError(Exception):
-    """Base of all errors meant for people: `str(error)` is one line."""
+    """Base of all errors meant for people: `str(error)` is one line, with at most MAX_MESSAGE characters.
+
+    A value is cut where it is quoted (`quoted`). What is longer all the same, such as an endless path, is cut here.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: object = ""):
+        super().__init__(shortened(message, MAX_MESSAGE))
 
 
 class InputError(VoxError):
@@ -59,7 +96,8 @@ class Problem:
     message: str
 
     def __str__(self) -> str:
-        return f"line {self.line}: {self.message}" if self.line else self.message
+        message = shortened(self.message, MAX_MESSAGE)
+        return f"line {self.line}: {message}" if self.line else message
 
 
 class ManifestError(InputError):
@@ -106,5 +144,5 @@ class SynthesisError(VoxError):
 
 def in_one_line(error: Exception) -> str:
     """The kind of an unforeseen error and what it says."""
-    text = " ".join(str(error).split())
+    text = shortened(" ".join(str(error).split()), MAX_MESSAGE)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -11,7 +11,7 @@ from voxcli.errors import OutputError
 
 # Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-_BREAK = re.compile(r"\s*[\r\n]\s*")
+_BREAK = re.compile(r"[\r\n]")
 
 
 def shown(name: str | Path) -> str:
@@ -21,7 +21,7 @@ def shown(name: str | Path) -> str:
 
 def one_line(message: str) -> str:
     """A message: its line breaks become spaces, other unseen characters are escaped."""
-    return shown(_BREAK.sub(" ", message.strip()))
+    return shown(" ".join(filter(None, map(str.strip, _BREAK.split(message)))))
 
 
 def stdout_failed(error: OSError, after: str = "") -> OutputError:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Literal, cast, get_args
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.files.write import write_atomic
 from voxcli.jobs.plan import expected_seconds
 from voxcli.jobs.result import Cue
@@ -28,7 +29,7 @@ _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff0
 _CLOSING = (
     "[\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1a\uff1b\u300d\u300f\u3011\u300b\uff09\u201d\u2019\u30fc)\\]!?.,:;]"
 )
-_WORD = re.compile(rf"\s*(?:{_WIDE}|(?:(?!{_WIDE})\S)+){_CLOSING}*")
+_WORD = re.compile(rf"(?:(?<!\s)\s+)?(?:{_WIDE}|(?:(?!{_WIDE})\S)+){_CLOSING}*")
 _TAG = re.compile(r"<(?=[A-Za-z/!])|\{(?=\\)|--(?=>)")
 _WORD_JOINER = "\u2060"
 
@@ -37,7 +38,7 @@ def subtitles_named(name: str | None) -> Subtitles | None:
     """Raises InputError for a kind there is not."""
     if name is None or name in KINDS:
         return cast("Subtitles | None", name)
-    raise InputError(f"subtitles are srt or vtt, not {name!r}")
+    raise InputError(f"subtitles are srt or vtt, not {quoted(name)}")
 
 
 def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles) -> None:
@@ -80,10 +81,10 @@ def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
     """Cues that fit on the screen, their lines broken."""
     for cue in cues:
         screens = list(_screens(" ".join(cue.text.split())))
-        weights = [expected_seconds(screen) for screen in screens]
+        weights = list(accumulate(expected_seconds(screen) for screen in screens))
         start = cue.start
-        for number, screen in enumerate(screens, 1):
-            end = cue.start + (cue.end - cue.start) * sum(weights[:number]) / sum(weights)
+        for weight, screen in zip(weights, screens, strict=True):
+            end = cue.start + (cue.end - cue.start) * weight / weights[-1]
             yield Cue(start, end, screen)
             start = end
 

@@ -23,7 +23,7 @@ RATES = range(8_000, 192_001)
 MAX_BYTES = 2**30
 
 # libsndfile takes what is there when a header promises more, and says so only in its log.
-_PROMISE = re.compile(r"^\s*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
+_PROMISE = re.compile(r"^[ \t]*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
 _OGG_PAGE = 65_307  # bytes at most
 # What programs write that did not know the length when they began (ffmpeg, sox and recorders writing to a pipe).
 _UNKNOWN_LENGTH = (range(0x7FFF_F000, 0x8000_0000), range(0xFFFF_FF00, 0x1_0000_0000))

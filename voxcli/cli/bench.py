@@ -13,7 +13,7 @@ from voxcli.cli.help import MEASURE, MODEL, Command, examples
 from voxcli.cli.options import Debug, Device, Dtype, Model, protected, say
 from voxcli.cli.setting_options import setting_option
 from voxcli.cli.values import number
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.jobs.settings import DEFAULTS
 
 EXAMPLES = examples(
@@ -109,5 +109,5 @@ def _counts(text: str) -> list[int]:
     except ValueError:
         counts = []
     if not counts or min(counts) < 1:
-        raise InputError(f"--concurrency must be numbers like 1,4,16, not {text!r}")
+        raise InputError(f"--concurrency must be numbers like 1,4,16, not {quoted(text)}")
     return counts

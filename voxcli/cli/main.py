@@ -17,7 +17,7 @@ from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, vo
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
-from voxcli.errors import InputError, ManifestError, ModelError, VoxError
+from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line, shortened
 from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
 from voxcli.terminal import one_line, shown
 
@@ -104,7 +104,7 @@ def run(arguments: list[str]) -> int:
         if debug:
             traceback.print_exception(error)
         hint = "" if debug else " (run again with --debug for the traceback)"
-        _tell(f"unexpected {type(error).__name__}: {error}{hint}")
+        _tell(f"unexpected {in_one_line(error)}{hint}")
         return VoxError.exit_code
     if code in ENDED:
         _tell(ENDED[code])
@@ -125,7 +125,7 @@ def _tell_usage(error: Any) -> int:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
-        message = error.format_message().rstrip(".")
+        message = shortened(error.format_message().rstrip("."), 300)  # it quotes what was typed
         command = error.ctx.command_path if getattr(error, "ctx", None) else "voxcpm2"
         _tell(f"{message[:1].lower()}{message[1:]}; see `{command} --help`")
     return InputError.exit_code

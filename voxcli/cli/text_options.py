@@ -14,7 +14,7 @@ import typer
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import INPUT
 from voxcli.cli.options import Encoding, InputFormat, say
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from voxcli.jobs.protected import ProtectedInputs
@@ -71,4 +71,4 @@ class TextOptions(OptionGroup):
 def _refuse_file_name(text: str) -> None:
     """A text that is the name of a file here is not meant to be spoken."""
     if re.fullmatch(r"\S{1,250}\.\w{1,8}", text) and os.path.isfile(text):
-        raise InputError(f"{text!r} is a file here: speak its text with --file {text}")
+        raise InputError(f"{quoted(text)} is a file here: speak its text with --file {text}")

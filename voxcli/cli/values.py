@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 
 Number = TypeVar("Number", int, float)
 
@@ -40,7 +40,7 @@ def word(option: str, words: str, pattern: str | None = None) -> Callable[[str],
 
     def parse(value: str) -> str:
         if not fits.fullmatch(value):
-            raise InputError(f"{option} must be one of {words}, not {value!r}")
+            raise InputError(f"{option} must be one of {words}, not {quoted(value)}")
         return value
 
     return parse

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 
 # After one death in small company, after two alone, alone once more: it takes a killer, or bad luck four times over.
 MAX_RETRIES = 3
@@ -45,7 +45,7 @@ def make_crew(
     count = None
     if workers is not None and workers != "auto":
         if not workers.isdecimal() or not 0 < int(workers) < 100_000:
-            raise InputError(f"--workers is a number from 1 on, or auto, not {workers!r}")
+            raise InputError(f"--workers is a number from 1 on, or auto, not {quoted(workers)}")
         count = int(workers)
     check_address(address)
     return Crew(
@@ -58,4 +58,6 @@ def check_address(address: str | None) -> None:
     if find_spec("ray") is None:
         raise InputError("several workers need one more package: pip install 'voxcpm2[ray]'")
     if address not in (None, "auto") and not re.fullmatch(r"[^\s/]+:\d{1,5}", address):
-        raise InputError(f"--ray-address is HOST:PORT or auto, given on a machine of the cluster, not {address!r}")
+        raise InputError(
+            f"--ray-address is HOST:PORT or auto, given on a machine of the cluster, not {quoted(address)}"
+        )

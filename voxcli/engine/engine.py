@@ -31,7 +31,7 @@ from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
-from voxcli.errors import RequestError, in_one_line
+from voxcli.errors import RequestError, in_one_line, quoted
 from voxcli.model.voxcpm2 import VoxCPM2
 
 
@@ -80,7 +80,7 @@ class Engine:
     def add(self, request: Request) -> None:
         """Queue a request; RequestError when its id is in use or it can't fit the model."""
         if request.request_id in self._ids:
-            raise RequestError(f"request_id {request.request_id!r} is already in use")
+            raise RequestError(f"request_id {quoted(request.request_id)} is already in use")
         prompt, sampling = request.prompt, request.sampling
         if tuple(prompt.patches.shape[1:]) != self.model.patch_shape:
             raise RequestError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.errors import DeviceError, in_one_line
+from voxcli.errors import DeviceError, in_one_line, quoted
 from voxcli.model.hub import Choice, choose_model
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) 
     from voxcli.model.weights import resolve_device, resolve_dtype
 
     if size not in SIZES:
-        raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {size!r}")
+        raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {quoted(size)}")
     device = resolve_device(options.device)
     dtype = resolve_dtype(options.dtype, device)
     model = random_model(ModelConfig.model_validate(SIZES[size]), device, dtype)

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 import torch
 
-from voxcli.errors import RequestError
+from voxcli.errors import RequestError, quoted
 from voxcli.model.prompt import Prompt
 
 # "silence" is said of a clip by whoever finds that it ran on without a sound: the engine does not listen.
@@ -54,7 +54,7 @@ class Sampling:
         for name in ("seed", "steps", "min_len", "max_len", "attempts"):
             value = getattr(self, name)
             if not (isinstance(value, int) or (name == "seed" and value is None)):
-                raise RequestError(f"{name} must be a whole number, not {value!r}")
+                raise RequestError(f"{name} must be a whole number, not {quoted(value)}")
         if not math.isfinite(self.cfg) or self.cfg < 0:
             raise RequestError(f"cfg must be a number of at least 0, not {self.cfg}")
         if self.steps < 2:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, shortened
 from voxcli.files.read import read_regular
 
 MOST_BYTES = 1 << 20
@@ -32,7 +32,9 @@ def read_yaml(path: Path, what: str) -> Any:
         TypeError,
         RecursionError,
     ) as error:
-        reason = "nested too deeply" if isinstance(error, RecursionError) else " ".join(str(error).split())
+        reason = shortened(" ".join(str(error).split()), 300)
+        if isinstance(error, RecursionError):
+            reason = "nested too deeply"
         raise InputError(f"{what} {path} is not YAML that can be used: {reason}") from error
 
 

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from voxcli.audio.read import check_voice
-from voxcli.errors import InputError, VoxError
+from voxcli.errors import InputError, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
 from voxcli.terminal import clock
-from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.split import Piece, split
 from voxcli.voices.store import SUFFIX, VoiceInfo, read_info
@@ -105,15 +105,21 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
     Raises InputError when there is nothing to speak or the description and the recording exclude each other.
     """
     text = clean(job.text, paragraphs=True)
-    description, body = split_control(compose(normalize(text) if job.settings.normalize else text, job.control))
+    description, body = describe(normalize(text) if job.settings.normalize else text, job.control)
+    if len(description) > MAX_DESCRIPTION:
+        raise InputError(
+            f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
+        )
     if not is_speakable(body):
         raise InputError("the text has nothing to speak: no letter and no digit")
     if description and job.prompt_audio is not None:
         raise InputError(
-            f"the description ({description}) and prompt_audio exclude each other: a voice is described or continued"
+            f"the description ({shortened(description)}) and prompt_audio exclude each other: "
+            "a voice is described or continued"
         )
+    head = f"({description})" if description else ""
     pieces = [
-        piece if text == piece.text and not description else Piece(compose(text, description), piece.pause_s)
+        piece if text == piece.text and not description else Piece(head + text, piece.pause_s)
         for piece in split(body, job.settings.max_chars)
         if is_speakable(text := finish(_without_description(piece.text)))
     ]

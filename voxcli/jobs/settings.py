@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 
 MIN_STEPS = 2  # the first step of the solver is empty
 MAX_STEPS = 1000
@@ -69,8 +69,8 @@ class Declaration:
     def refusal(self, value: Any) -> str:
         """Why a value is not allowed."""
         if self.choices:
-            return f"must be one of {', '.join(self.choices)}, not {value!r}"
-        return f"must be {self.expected}, not {value}"
+            return f"must be one of {', '.join(self.choices)}, not {quoted(value)}"
+        return f"must be {self.expected}, not {quoted(value)}"
 
 
 def setting(

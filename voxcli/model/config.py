@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from voxcli.errors import CheckpointError, ModelNotFound
+from voxcli.errors import CheckpointError, ModelNotFound, quoted
 from voxcli.files.read import read_regular
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
@@ -198,7 +198,7 @@ def read_config(folder: Path) -> ModelConfig:
         raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
     found = data.get("architecture", "voxcpm") if isinstance(data, dict) else None
     if found != "voxcpm2":
-        raise CheckpointError(f"{folder}: architecture is {found!r}, this tool speaks with 'voxcpm2' checkpoints")
+        raise CheckpointError(f"{folder}: architecture is {quoted(found)}, this tool speaks with 'voxcpm2' checkpoints")
     try:
         return ModelConfig.model_validate(data)
     except ValidationError as error:

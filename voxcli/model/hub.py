@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from voxcli.errors import CheckpointError, ModelError, ModelNotFound
+from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted
 from voxcli.files.read import DIGEST_DIGITS, open_regular
 
 FULL_MODEL = "openbmb/VoxCPM2"
@@ -146,7 +146,7 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
     except RepositoryNotFoundError as error:
         raise ModelNotFound(f"the hub has no model {hub_id}, or it wants a login (`hf auth login`)") from error
     except HFValidationError as error:
-        raise ModelNotFound(f"{hub_id!r} is neither a folder nor a model id like {FULL_MODEL}") from error
+        raise ModelNotFound(f"{quoted(hub_id)} is neither a folder nor a model id like {FULL_MODEL}") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelNotFound(f"can't fetch {hub_id}: {reason}") from error

@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from voxcli import faults
-from voxcli.errors import CheckpointError, DeviceError
+from voxcli.errors import CheckpointError, DeviceError, quoted
 from voxcli.files.read import check_regular
 from voxcli.model.config import ModelConfig
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
@@ -44,7 +44,7 @@ def resolve_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError:
-        raise DeviceError(f"device {name!r} is not one of auto, cpu, cuda, cuda:N, mps") from None
+        raise DeviceError(f"device {quoted(name)} is not one of auto, cpu, cuda, cuda:N, mps") from None
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise DeviceError("no CUDA device here; use --device cpu, or see `voxcpm2 doctor`")
@@ -54,7 +54,7 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "mps" and not torch.backends.mps.is_available():
         raise DeviceError("no MPS device here; use --device cpu")
     if device.type not in ("cpu", "mps"):
-        raise DeviceError(f"device {name!r} is not one of auto, cpu, cuda, cuda:N, mps")
+        raise DeviceError(f"device {quoted(name)} is not one of auto, cpu, cuda, cuda:N, mps")
     return device
 
 
@@ -63,7 +63,7 @@ def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
     if name == "auto":
         return torch.bfloat16 if device.type == "cuda" else torch.float32
     if name not in DTYPES:
-        raise DeviceError(f"dtype {name!r} is not one of auto, {', '.join(DTYPES)}")
+        raise DeviceError(f"dtype {quoted(name)} is not one of auto, {', '.join(DTYPES)}")
     return DTYPES[name]
 
 
@@ -206,9 +206,9 @@ def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], 
         tensors = loaded.get("state_dict", loaded)
         for name, value in tensors.items():
             if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
-                raise ValueError(f"{name!r} is not a plain tensor with a name")
+                raise ValueError(f"{quoted(name)} is not a plain tensor with a name")
             if value.nbytes > value.untyped_storage().nbytes():  # would be made of little and take what it claims
-                raise ValueError(f"{name!r} claims more numbers than the file holds")
+                raise ValueError(f"{quoted(name)} claims more numbers than the file holds")
         return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
     except torch.OutOfMemoryError:  # a RuntimeError, and no fault of the file
         raise

@@ -26,13 +26,16 @@ class Strength(IntEnum):
 
 
 _CLOSERS = "[\"')\\]}\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09]*"
-# ASCII marks end something only before white space or Chinese; the others end it wherever they stand.
+# ASCII marks end something only before white space or Chinese; the others end it wherever they stand. A run of marks is
+# taken whole before anything is asked about it: asked from each of its marks anew, a long one would take for ever.
 _MARKS = re.compile(
-    rf"(?P<sentence>(?:[.!?]+{_CLOSERS}(?=\s|$|[{UNSPACED}])|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS}))"
+    rf"(?P<sentence>[.!?]+{_CLOSERS}|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS})"
     rf"|(?P<clause>[,;:]{_CLOSERS}(?=\s|$|[{UNSPACED}])|(?<=\s)-+(?=\s)"
     rf"|[\u2014\u2026\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a]+{_CLOSERS})"
     r"|(?P<space>\s+)"
 )
+_SPACED = re.compile(rf"\s|$|[{UNSPACED}]")
+_NEXT_WORD = re.compile(r"\s*(\S?)")
 _ATOM = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?:https?://|www\.)[!-~]+")
 _LETTER_PAIR = re.compile(rf"[{UNSPACED}](?=[^\W\d_])|[^\W\d_](?=[{UNSPACED}])")
 _KATAKANA = re.compile("[\u30a1-\u30ff]{2}")
@@ -76,6 +79,8 @@ def _marks(text: str) -> Iterator[tuple[int, Strength]]:
         elif match["clause"]:
             if not _between_digits(text, match):
                 yield place, Strength.CLAUSE
+        elif match[0][0] in ".!?" and not _SPACED.match(text, place):
+            continue
         elif match[0][0] != "." or len(match[0]) > 1:
             # "Stop!" he said: the sentence goes on.
             yield place, Strength.CLAUSE if _next_letter(text, place).islower() else Strength.SENTENCE
@@ -117,7 +122,7 @@ def _is_abbreviation(text: str, dot: int, place: int) -> bool:
         return False
     word = match[0]
     if word.lower() in _BEFORE_NUMBER:
-        return text[place:].lstrip()[:1].isdigit()
+        return _NEXT_WORD.match(text, place)[1].isdigit()  # type: ignore[index]
     # An initial, alone or as in U.S. - but not the pronoun.
     initial = word[-1].isupper() and (len(word) == 1 or word[-2] == ".") and word != "I"
     return initial or word.lower() in _BEFORE_NAME

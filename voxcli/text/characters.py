@@ -88,8 +88,9 @@ def plain_characters(text: str) -> str:
 
 _CJK_DASH = re.compile(rf"(?<=[{CJK}])[ ]*[\u2013\u2014]+[ ]*(?=[{CJK}])")
 _RANGE_DASH = re.compile(r"(?<=\w)\u2013(?=\w)")  # 10-12, Paris-London
-_DASH = re.compile(r"[ ]*[\u2013\u2014]+[ ]*")
-_CJK_DOTS = re.compile(rf"(?<=[{CJK}])\u2026+|\u2026+(?=[{CJK}])")
+_DASH = re.compile(r"(?:(?<! ) +)?[\u2013\u2014]+ *")
+_DOTS = re.compile("\u2026+")
+_IS_CJK = re.compile(f"[{CJK}]")
 _KEEP = "\ue000"  # stands for a dash that stays; private characters are gone by now
 
 
@@ -99,5 +100,11 @@ def _dashes_and_dots(text: str) -> str:
         text = _RANGE_DASH.sub("-", _CJK_DASH.sub(_KEEP, text))
         text = _DASH.sub(" - ", text).replace(_KEEP, "\u2014\u2014")
     if "\u2026" in text:
-        text = _CJK_DOTS.sub(_KEEP, text).replace("\u2026", "...").replace(_KEEP, "\u2026\u2026")
+        text = _DOTS.sub(_dots, text)
     return text
+
+
+def _dots(run: re.Match[str]) -> str:
+    text, start, end = run.string, run.start(), run.end()
+    beside_cjk = _IS_CJK.match(text, start - 1) if start else None
+    return "\u2026\u2026" if beside_cjk or _IS_CJK.match(text, end) else "..." * (end - start)

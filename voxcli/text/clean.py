@@ -14,8 +14,18 @@ from voxcli.text.characters import is_plain, plain_characters
 from voxcli.text.markdown import strip_markdown
 from voxcli.text.scripts import CJK, unknown_scripts
 
-__all__ = ["clean", "compose", "finish", "is_speakable", "split_control", "unknown_scripts"]
+__all__ = [
+    "MAX_DESCRIPTION",
+    "clean",
+    "compose",
+    "describe",
+    "finish",
+    "is_speakable",
+    "split_control",
+    "unknown_scripts",
+]
 
+MAX_DESCRIPTION = 1_000  # characters: every piece of a text repeats its description
 _PASSES = 10
 _ALNUM = re.compile(r"[^\W_]")
 _PARAGRAPH = re.compile(r"\n\s*\n")
@@ -23,6 +33,8 @@ _CJK_LINE_END = re.compile(rf"(?<=[{CJK}])[ ]*\n[ ]*(?=[{CJK}])")
 
 _OPEN, _CLOSE = "(\uff08", ")\uff09"
 _BRACKETS = re.compile(r"[()\uff08\uff09]+")
+_GAP_BEFORE_MARK = re.compile(r" (?=[,.;:!?\uff0c\u3001\uff1b])")
+_IS_CJK = re.compile(f"[{CJK}]")
 _OUTER_BRACKETS = {"[": "]", "\u3010": "\u3011", "{": "}", "\u300c": "\u300d", '"': '"', "'": "'"}
 
 _MARKS = frozenset(
@@ -89,13 +101,13 @@ def split_control(text: str) -> tuple[str, str]:
     """Take "(description)text" apart: ("description", "text"), or ("", text) when it does not start with a description.
 
     Full-width brackets, nested ones and a gap after them are understood. A description has two letters at least, or
-    one of a script that writes words so: "(2) Second point" has none.
+    one of a script that writes words so ("(2) Second point" has none), and at most MAX_DESCRIPTION characters.
     """
     start = text.lstrip()
     if not start or start[0] not in _OPEN:
         return "", text
     depth = 0
-    for position, char in enumerate(start):
+    for position, char in enumerate(start[: MAX_DESCRIPTION + 2]):
         depth += (char in _OPEN) - (char in _CLOSE)
         if depth == 0:
             description = _description(start[1:position])
@@ -104,25 +116,37 @@ def split_control(text: str) -> tuple[str, str]:
 
 
 def compose(text: str, control: str | None) -> str:
-    """Return "(description)text" in the one form the model knows, whatever brackets and gaps were given.
+    """Return "(description)text" in the one form the model knows, whatever brackets and gaps were given."""
+    description, body = describe(text, control)
+    return f"({description}){body}" if description else body
 
-    A description that `text` starts with already is kept; one in `control` goes before it, inside the same brackets.
+
+def describe(text: str, control: str | None) -> tuple[str, str]:
+    """The description of a voice, empty when there is none, and the text without one.
+
+    A description that `text` starts with already is kept; one in `control` goes before it.
     """
     own, body = split_control(text)
     given = _description(clean(control)) if control else ""
-    if not given and not own:
-        return body
-    comma = "\uff0c" if re.search(f"[{CJK}]$", given) else ", "
-    description = comma.join(dict.fromkeys(part for part in (given, own) if part))
-    return f"({description}){body}" if description else body
+    comma = "\uff0c" if _IS_CJK.match(given[-1:]) else ", "
+    return comma.join(dict.fromkeys(part for part in (given, own) if part)), body
 
 
 def _description(inside: str) -> str:
     """`inside` without brackets and gaps around its parts; empty when it is no description."""
-    inside = inside.strip()
-    while len(inside) > 1 and _OUTER_BRACKETS.get(inside[0]) == inside[-1]:
-        inside = inside[1:-1].strip()
-    inside = " ".join(_BRACKETS.sub(" ", inside).split())
-    inside = re.sub(r" (?=[,.;:!?\uff0c\u3001\uff1b])", "", inside)
+    inside = " ".join(_BRACKETS.sub(" ", _without_outer_brackets(inside)).split())
+    inside = _GAP_BEFORE_MARK.sub("", inside)
     letters = [char for char in inside if char.isalpha()]
-    return inside if len(letters) > 1 or any(re.match(f"[{CJK}]", char) for char in letters) else ""
+    return inside if len(letters) > 1 or any(map(_IS_CJK.match, letters)) else ""
+
+
+def _without_outer_brackets(inside: str) -> str:
+    start, end = 0, len(inside)
+    while True:
+        while start < end and inside[start].isspace():
+            start += 1
+        while start < end and inside[end - 1].isspace():
+            end -= 1
+        if end - start < 2 or _OUTER_BRACKETS.get(inside[start]) != inside[end - 1]:
+            return inside[start:end]
+        start, end = start + 1, end - 1

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 __all__ = ["strip_markdown"]
 
-_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$", re.MULTILINE)
-_RULE = re.compile(r"^[ \t]*(?:(?:[-*_=][ \t]*){3,}|\|?[ \t]*:?-{3,}:?[ \t|:-]*)$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?:[\w+-]+[ \t]*)?$", re.MULTILINE)
+_MARKS_ALONE = re.compile(
+    r"^[ \t]*[-*_=|:][-*_=|: \t]*$", re.MULTILINE
+)  # perhaps a rule, or the one under a table's head
+_TABLE_RULE = re.compile(r"\|?[ \t]*:?---")
 _LINE_START = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+\u2022]|>)[ \t]+)+", re.MULTILINE)
-_CELL_BORDER = re.compile(r"[ \t]*\|[ \t]*")
 _TABLE_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
 # A target must look like an address: "[laughing](softly)" is speech.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\((?=[^()\s]*[/.:#])[^()\s]{1,2000}(?:[ \t]+\"[^\"\n]{0,500}\")?\)")
@@ -35,8 +38,8 @@ def strip_markdown(text: str) -> str:
     [tags] and {phonemes} stay as they are.
     """
     text = _FENCE.sub("", text)
-    text = _RULE.sub("", text)
-    text = _TABLE_ROW.sub(lambda m: _CELL_BORDER.sub(", ", m[0].strip().strip("|").strip()), text)
+    text = _MARKS_ALONE.sub(lambda line: "" if _is_rule(line[0].strip(" \t")) else line[0], text)
+    text = _TABLE_ROW.sub(_cells, text)
     text = _LINE_START.sub("", text)
     text = _strip_html(text)
     text = _LINK.sub(r"\1", text)
@@ -47,6 +50,19 @@ def strip_markdown(text: str) -> str:
     return _UNDERLINE.sub(r"\2", text)
 
 
+def _is_rule(line: str) -> bool:
+    """Whether a line of marks alone is a rule: `* * *`, `---`, or `|---|:--|` under the head of a table."""
+    marks = set(line) - {" ", "\t"}
+    if marks <= set("-*_="):
+        return len(line) - line.count(" ") - line.count("\t") >= 3
+    return marks <= set("|:-") and _TABLE_RULE.match(line) is not None
+
+
+def _cells(row: re.Match[str]) -> str:
+    cells = row[0].strip().strip("|").strip().split("|")
+    return ", ".join(cell.strip(" \t") for cell in cells)
+
+
 def _strip_html(text: str) -> str:
     """Without tags. An opening tag counts only when its closing one is there: "a <b> c" is algebra."""
     if "<" not in text:
@@ -55,6 +71,12 @@ def _strip_html(text: str) -> str:
     text = _CLOSING.sub("", text)
     text = _OPENING.sub(lambda m: "" if m[1].lower() in closed else m[0], text)
     text = _LONE_TAG.sub(" ", text)
-    while (start := text.find(_COMMENT_OPEN)) >= 0 and (end := text.find(_COMMENT_CLOSE, start)) >= 0:
-        text = text[:start] + text[end + len(_COMMENT_CLOSE) :]
-    return text
+    return "".join(_outside_comments(text))
+
+
+def _outside_comments(text: str) -> Iterator[str]:
+    place = 0
+    while (start := text.find(_COMMENT_OPEN, place)) >= 0 and (end := text.find(_COMMENT_CLOSE, start)) >= 0:
+        yield text[place:start]
+        place = end + len(_COMMENT_CLOSE)
+    yield text[place:]

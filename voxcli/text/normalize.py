@@ -22,8 +22,8 @@ from voxcli.text.rewrites import rewrite_chinese, rewrite_english
 __all__ = ["check_installed", "normalize"]
 
 # Phonemes, tags, and the breaks between paragraphs.
-_KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|\s*\n\s*)")
-_ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
+_KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|(?<!\s)\s*\n\s*)")
+_ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _UNSPOKEN = re.compile(r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u00b0\u2103]")
 _HAN = re.compile("[\u4e00-\u9fff]")
 # Kana, Hangul, and every other script whose readers would not say these numbers in English or Chinese.
@@ -71,8 +71,9 @@ def _sentence(text: str) -> str:
 def _address(match: re.Match[str]) -> str:
     spoken = _through(_wetext("en"), re.sub(r"^https?://", "", match[0]).rstrip("/"))
     # Chinese puts no spaces around an address; English words need them.
-    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
-    return f"{' ' * bool(_HAN.match(before))}{spoken}{' ' * bool(_HAN.match(after))}"
+    text, start, end = match.string, match.start(), match.end()
+    before, after = start > 0 and _HAN.match(text, start - 1), _HAN.match(text, end)
+    return f"{' ' * bool(before)}{spoken}{' ' * bool(after)}"
 
 
 def _through(grammar: Callable[[str], str], text: str) -> str:

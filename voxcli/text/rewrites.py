@@ -29,7 +29,7 @@ _DECADES = (
 )
 
 _AMOUNT = re.compile(
-    r"([$\u20ac\u00a3])(\d+)(?:\.(\d\d))?(?![\d.]*\d|[kKmMbB]\b| ?(?:[mbtr]+illion|thousand|hundred)s?\b)"
+    r"([$\u20ac\u00a3])(?=(\d+))\2(?:\.(\d\d))?(?![\d.]*\d|[kKmMbB]\b| ?(?:[mbtr]+illion|thousand|hundred)s?\b)"
 )
 _PER = re.compile(r"([$\u20ac\u00a3][\d.]+)/(?=[a-z])")
 _PHONE = re.compile(r"(?<![\w.-])(?:\+?\d{1,3}[ -])?(?:\(\d{3}\) ?|\d{3}-)?\d{3}-\d{4}(?![\w-])")

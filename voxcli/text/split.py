@@ -22,7 +22,8 @@ SENTENCE_PAUSE_S = 0.3
 CLAUSE_PAUSE_S = 0.15
 WORD_PAUSE_S = 0.05
 
-_PARAGRAPH = re.compile(r"\s*\n\s*\n\s*")
+_PARAGRAPH = re.compile(r"(?<!\s)\s*\n\s*\n\s*")  # from the first white space on, and not from each
+_SPACE = re.compile(r"\s*")
 _CLOSERS = "\"')]}\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09"
 _CLAUSE_MARKS = frozenset(",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a")
 
@@ -66,7 +67,7 @@ def _cut(text: str, max_chars: int) -> list[str]:
     while len(text) - start > max_chars:
         end = _best(text, places, start, start + max_chars)
         parts.append(text[start:end].rstrip())
-        start = end + len(text[end:]) - len(text[end:].lstrip()) if text[end : end + 1].isspace() else end
+        start = _SPACE.match(text, end).end()  # type: ignore[union-attr]
     return [*parts, text[start:]] if start < len(text) else parts
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from voxcli.errors import AudioError
+from voxcli.errors import AudioError, quoted
 from voxcli.voices.store import Latents, read_info, read_latents
 
 
@@ -79,7 +79,7 @@ def read_named(path: Path, encoder: str) -> EncodedVoice:
     info = read_info(path)
     if info.encoder != encoder:
         raise AudioError(
-            f"the voice {path.stem!r} was made with another model; make it anew from {info.recording} "
+            f"the voice {quoted(path.stem)} was made with another model; make it anew from {info.recording} "
             f"with `voxcpm2 voices add {path.stem} --force --ref FILE`, or name its model with --model"
         )
     latents = read_latents(path)

@@ -1,0 +1,114 @@
+"""No regular expression of the package takes time that grows with the square of a text. Steps are counted, not time."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.text.backtracking import Matcher, attacks
+
+PACKAGE = Path(__file__).parent.parent.parent / "voxcli"
+SMALL, TIMES = 20, 4
+MAX_GROWTH = 1.5 * TIMES  # of the steps from a small text to one TIMES as large: TIMES is linear, its square quadratic
+BOUNDED = {  # searched for in a few characters only
+    "voxcli.text.boundaries:_WORD_BEFORE",
+    "voxcli.text.boundaries:_LIST_NUMBER",
+}
+
+
+class Expression(NamedTuple):
+    """anchored: it is only ever matched from the start of a text, never searched for."""
+
+    pattern: re.Pattern[str]
+    anchored: bool
+
+
+@lru_cache(maxsize=1)
+def expressions() -> dict[str, Expression]:
+    """Those that are values of a module, and those written out where they are used."""
+    found = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "recipe" in path.parts or "import re\n" not in source:
+            continue
+        name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        tree = ast.parse(source)
+        for key, value in vars(importlib.import_module(name)).items():
+            if isinstance(value, re.Pattern):
+                found[f"{name}:{key}"] = Expression(value, _methods(tree, key) <= {"match", "fullmatch"})
+        for call, method in _calls(tree):
+            assert isinstance(call.args[0], ast.Constant), f"{name}, line {call.lineno}: make it a value of the module"
+            found[f"{name}:{call.lineno}"] = Expression(re.compile(call.args[0].value), method == "fullmatch")
+    return found
+
+
+def _methods(tree: ast.Module, name: str) -> set[str]:
+    """What is asked of an expression in its module."""
+    owners = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
+    return {node.attr for node in owners if isinstance(node.value, ast.Name) and node.value.id == name}
+
+
+def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
+    """Of functions of `re` inside functions."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for call in {node for function in functions for node in ast.walk(function) if isinstance(node, ast.Call)}:
+        method = call.func
+        if isinstance(method, ast.Attribute) and isinstance(method.value, ast.Name) and method.value.id == "re":
+            yield call, method.attr
+
+
+def growth(pattern: re.Pattern[str], anchored: bool = False) -> tuple[float, str]:
+    """The worst growth of its steps from texts of SMALL characters to LARGE ones, and the text of that."""
+    matcher = Matcher(pattern)
+    pairs = zip(attacks(matcher, SMALL), attacks(matcher, SMALL, TIMES), strict=True)
+    return max(
+        (
+            (matcher.count(large, anchored=anchored) / matcher.count(small, anchored=anchored), small)
+            for small, large in pairs
+        ),
+        default=(1.0, ""),
+    )
+
+
+def test_every_expression_is_linear() -> None:
+    sys.setrecursionlimit(20_000)
+    worst = {name: growth(*expression) for name, expression in expressions().items() if name not in BOUNDED}
+    assert len(worst) > 40
+    assert {name: text for name, (factor, text) in worst.items() if factor > MAX_GROWTH} == {}
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"[ ]*[\u2013\u2014]+[ ]*",
+        "\u2026+(?=[\u4e00-\u9fff])",
+        "[.!?]+[\"']*(?=\\s|$)",
+        r"\s*[\r\n]\s*",
+        r"\s*\n\s*\n\s*",
+        r"^[ \t]*(?:```|~~~)[ \t]*[\w+-]*[ \t]*$",
+        r"\|?[ \t]*:?-{3,}:?[ \t|:-]*$",
+        r"[\w.+-]+@[\w-]+",
+        r"([$])(\d+)(?:\.(\d\d))?(?![\d.]*\d|[kKmMbB]\b)",
+        r"<!--.*?-->",
+    ],
+)
+def test_one_that_is_not_linear_is_found(pattern: str) -> None:
+    factor, text = growth(re.compile(pattern, re.MULTILINE))
+    assert factor > MAX_GROWTH, text
+
+
+@settings(max_examples=25, deadline=None)
+@given(text=st.text("ab1 .-*_|`~<>()[]{}\n\t\"'@$:/,!=#\u2014\u2026\u597d", max_size=30))
+def test_the_counter_matches_as_the_engine_does(text: str) -> None:
+    for name, (pattern, _) in expressions().items():
+        assert Matcher(pattern).spans(text) == [match.span() for match in pattern.finditer(text)], name
