@@ -115,7 +115,7 @@ class Columns:
             if field not in fields:
                 raise InputError(f"--map {field}={column}: no such column; {_columns(names)}")
         if "text" not in fields:
-            likely = next((name for name in names if _key(name) in _TEXTS), None)
+            likely = likely_text(names)
             raise InputError(
                 f"no column 'text'; {_columns(names)}: is the header row missing? Name the columns in the first line, "
                 f"or the one to speak with --map text={shorten(likely) if likely else 'COLUMN'}"
@@ -143,6 +143,11 @@ def hint(name: str, known: Sequence[str] = FIELD_NAMES) -> str:
     """What an unknown name may have been meant for."""
     close = _close(name, known)
     return f": did you mean {close!r}?" if close else f": known are {', '.join(known)}"
+
+
+def likely_text(names: Iterable[str]) -> str | None:
+    """The one that may well be the column of the text, by another name."""
+    return next((name for name in names if _key(name[:MAX_SHOWN]) in _TEXTS or _close(name, ("text",))), None)
 
 
 def shorten(name: str) -> str:

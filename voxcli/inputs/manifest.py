@@ -16,7 +16,7 @@ from typing_extensions import Required, TypedDict
 from voxcli.audio.formats import DEFAULT_FORMAT
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.files.names import one_name, unusable_name
-from voxcli.inputs.columns import Columns
+from voxcli.inputs.columns import Columns, likely_text, shorten
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
@@ -138,6 +138,10 @@ class _Builder:
         except ValidationError as error:
             for fault in faults_of(error, fields, Row):
                 self.problems.add(raw.line, fault.message, fault.kind)
+            if "text" not in fields and (likely := likely_text(extra)):
+                self.problems.add(
+                    raw.line, f"is {shorten(likely)!r} the text? Then --map text={shorten(likely)}", likely
+                )
             return
         except InputError as error:
             self.problems.add(raw.line, str(error))
