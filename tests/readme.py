@@ -1,4 +1,4 @@
-"""README's tables, made from what the code says of itself. `python -m tests.readme` writes them anew."""
+"""Tables of the READMEs, made from what the code says of itself. `python -m tests.readme` writes them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voxcli.inputs.schema import LineFields, Row, SettingFields
 from voxcli.jobs.result import Result
 from voxcli.jobs.settings import PAUSE_AFTER
 
-README = Path(__file__).parent.parent / "README.md"
+ROOT = Path(__file__).parent.parent
 MARKED = re.compile(r"<!-- table: (\w+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
@@ -26,7 +26,7 @@ def manifest() -> str:
     own = [name for name in Row.model_fields if name not in LineFields.model_fields]
     common = [name for name in LineFields.model_fields if name not in SettingFields.model_fields]
     names = [*own, *common, *SettingFields.model_fields]
-    return rows(("field", "what it says"), ((f"`{name}`", _said(name)) for name in names))
+    return rows(("field", "meaning"), ((f"`{name}`", _said(name)) for name in names))
 
 
 def _said(name: str) -> str:
@@ -37,7 +37,7 @@ def _said(name: str) -> str:
 def results() -> str:
     text = inspect.getdoc(Result) or ""
     said = dict(re.findall(r"^(\w+): +(.+)\.$", text, re.MULTILINE))
-    return rows(("field", "what it says"), ((f"`{name}`", said[name]) for name in Result.__dataclass_fields__))
+    return rows(("field", "meaning"), ((f"`{name}`", said[name]) for name in Result.__dataclass_fields__))
 
 
 def presets() -> str:
@@ -53,13 +53,20 @@ def exits() -> str:
     return rows(("code", "meaning"), ((str(code), meaning) for code, meaning in EXIT_CODES.items()))
 
 
-TABLES = {"manifest": manifest, "results": results, "presets": presets, "exits": exits}  # in README's order
+TABLES = {"manifest": manifest, "results": results, "presets": presets, "exits": exits}
+DOCUMENTS = {
+    "README.md": ["exits"],
+    "samples/README.md": ["manifest", "results"],
+    "presets/README.md": ["presets"],
+}
 
 
 def written(text: str) -> str:
-    """README with its tables as the code has them."""
+    """A README with its tables as the code has them."""
     return MARKED.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
 
 
 if __name__ == "__main__":
-    README.write_text(written(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for name in DOCUMENTS:
+        path = ROOT / name
+        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")

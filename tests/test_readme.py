@@ -1,21 +1,28 @@
-"""README's tables are those the code makes, and its commands are those CI runs."""
+"""Tables of the READMEs are those the code makes, README's commands run as typed, and CI runs its test command."""
 
 from __future__ import annotations
 
+import re
+import shlex
 from pathlib import Path
 
-from tests.readme import MARKED, README, TABLES, written
+import pytest
+
+from tests.readme import DOCUMENTS, MARKED, TABLES, written
 from voxcli import errors
-from voxcli.cli.main import ENDED, EXIT_CODES
+from voxcli.cli.main import ENDED, EXIT_CODES, run
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.jobs.result import Result
 
+LIMITS = ["--allow-truncated", "--max-chars", "80"]  # of a tiny model: its context and its wish to speak on
+LIMITED = ("synth", "clone", "batch")
 TEST_COMMAND = 'pip install -c constraints.txt ".[test]" && pytest'
 
 
-def test_the_tables_are_those_of_the_code() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert MARKED.findall(text) == list(TABLES)
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_the_tables_are_those_of_the_code(name: str, repository: Path) -> None:
+    text = (repository / name).read_text(encoding="utf-8")
+    assert [found for found in MARKED.findall(text)] == DOCUMENTS[name]
     assert text == written(text), "run `python -m tests.readme`"
 
 
@@ -40,3 +47,46 @@ def test_ci_ends_with_the_test_command(repository: Path) -> None:
 def test_the_sample_chapter_has_a_paragraph_a_line(repository: Path) -> None:
     lines = (repository / "samples" / "chapter.txt").read_text(encoding="utf-8").splitlines()
     assert not any(lines[1::2]) and all(lines[::2]), "as a manifest it would break sentences"
+
+
+def commands(text: str) -> list[list[str]]:
+    """The arguments of each `voxcpm2` in indented blocks."""
+    lines = re.findall(r"^    (?:pip install .* && )?voxcpm2 (.+)$", text, re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]
+
+
+@pytest.mark.parametrize("name", ["README.md", "samples/README.md"])
+def test_each_command_runs_as_typed_from_the_root(
+    name: str, repository: Path, brief_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "samples").symlink_to(repository / "samples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
+    found = commands((repository / name).read_text(encoding="utf-8"))
+    assert len(found) >= 6
+    for arguments in found:
+        if arguments[0] == "bench":
+            arguments += ["--patches", "4"]
+        if arguments[0] not in ("download", "COMMAND"):
+            assert run([*arguments, *(LIMITS if arguments[0] in LIMITED else [])]) == 0, arguments
+
+
+def test_readme_is_read_in_three_minutes(repository: Path) -> None:
+    text = (repository / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 100
+    assert len(re.sub(r"<!--.*?-->", "", text).split()) <= 900, "300 words a minute"
+
+
+@pytest.mark.parametrize(
+    "name", ["README.md", *DOCUMENTS, "voxcli/README.md", "voxcli/cluster/README.md", "tests/README.md"]
+)
+def test_links_lead_somewhere(name: str, repository: Path) -> None:
+    page = repository / name
+    for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_files_named_in_the_architecture_exist(repository: Path) -> None:
+    text = (repository / "voxcli" / "README.md").read_text(encoding="utf-8")
+    for path in set(re.findall(r"`((?:\w+/)+\w+\.py)`", text)):
+        assert (repository / path).exists() or (repository / "voxcli" / path).exists(), path
