@@ -13,7 +13,7 @@ from voxcli.artifacts.joined import Part, write_joined
 from voxcli.artifacts.page import write_page
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
-from voxcli.errors import InputError, VoxError
+from voxcli.errors import InputError, VoxError, quoted
 from voxcli.files.write import check_place, prepare_folder
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import OutputFolder, format_of
@@ -49,7 +49,7 @@ class Products:
         self._results: dict[str, Result] = {}
         self._refuse_clashes(ProtectedInputs() if inputs is None else inputs)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"the report is a page: end its name with .html, not {report.name!r}")
+            raise InputError(f"the report is a page: end its name with .html, not {quoted(report.name)}")
 
     @property
     def folders(self) -> set[Path]:
@@ -139,7 +139,7 @@ class Products:
         for owner, found in registry.overwritten(inputs):
             raise InputError(f"{_file_of(owner)} would write over {found}: give it another name")
         for owner, folder, other in registry.in_the_way():
-            raise InputError(f"{_file_of(owner)} would lie in {folder!r}, which is {_file_of(other)}")
+            raise InputError(f"{_file_of(owner)} would lie in {quoted(folder)}, which is {_file_of(other)}")
 
 
 def _file_of(owner: Job | str) -> str:

@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.files.write import check_place, write_atomic
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def check_plot(path: Path) -> None:
         raise InputError('--plot needs matplotlib: pip install "voxcpm2[plot]"') from None
     kinds = sorted(agg.FigureCanvasAgg.get_supported_filetypes())
     if _kind(path) not in kinds:
-        raise InputError(f"--plot writes {', '.join(kinds)}, not {path.name!r}")
+        raise InputError(f"--plot writes {', '.join(kinds)}, not {quoted(path.name)}")
     check_place(path)
 
 

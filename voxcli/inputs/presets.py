@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.files.read import files_with
 from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
@@ -78,12 +78,12 @@ def load_preset(named: str) -> dict[str, Any]:
 def preset_path(named: str) -> Path:
     """The file of a preset by name, or a .yaml file by path, there or not. Raises InputError."""
     if "\x00" in named:
-        raise InputError(f"no preset {named!r}: no file has such a name")
+        raise InputError(f"no preset {quoted(named)}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
         return Path(named)
     files = preset_files()
     if named not in files:
-        raise InputError(f"no preset {named!r}; there are {', '.join(files)}, or name a .yaml file")
+        raise InputError(f"no preset {quoted(named)}; there are {', '.join(files)}, or name a .yaml file")
     return files[named]
 
 

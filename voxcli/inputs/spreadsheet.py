@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from voxcli.errors import InputError, Problem
+from voxcli.errors import InputError, Problem, quoted
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.rows import RawRow, Remarks
 from voxcli.inputs.sheetguard import Unreadable, repacked
@@ -29,7 +29,7 @@ def read_spreadsheet(
     title, first, rows = chosen
     others = [repr(other) for other, _, cells in sheets if other != title and cells]
     if others:
-        remarks.notes.append(f"read is the sheet {title!r}, and not {', '.join(others)}")
+        remarks.notes.append(f"read is the sheet {quoted(title)}, and not {', '.join(others)}")
     reader: RowReader | None = None
     for line, cells in enumerate(rows, first + 1):
         values = [_as_text(cell) for cell in cells]

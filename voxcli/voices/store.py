@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from voxcli.errors import InputError, OutputError
+from voxcli.errors import InputError, OutputError, quoted
 from voxcli.files.names import safe_name
 from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
@@ -76,7 +76,7 @@ def check_new(name: str, replace: bool) -> Path:
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
     if os.path.exists(path):
         if not replace:
-            raise InputError(f"there is a voice {name!r} already; --force replaces it")
+            raise InputError(f"there is a voice {quoted(name)} already; --force replaces it")
         read_info(path)
     return path
 
@@ -84,7 +84,7 @@ def check_new(name: str, replace: bool) -> Path:
 def _checked(name: str) -> str:
     name = unicodedata.normalize("NFC", name)
     if not NAME.fullmatch(name) or name.endswith(SUFFIX) or safe_name(name) != name:
-        raise InputError(f"a voice's name is letters, digits, - _ and dots, and not {name!r}")
+        raise InputError(f"a voice's name is letters, digits, - _ and dots, and not {quoted(name)}")
     return name
 
 
@@ -112,7 +112,7 @@ def _missing(path: Path) -> str:
     if path.parent != voices_folder():
         return f"there is no voice file {path}"
     there = f"there are {', '.join(names)}" if (names := voice_names()) else "there are none yet"
-    return f"no voice {path.stem!r}, {there}; `voxcpm2 voices add {path.stem} --ref FILE` makes it"
+    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {path.stem} --ref FILE` makes it"
 
 
 def read_latents(path: Path) -> dict[str, Latents]:
