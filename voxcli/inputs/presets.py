@@ -16,7 +16,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from voxcli.errors import InputError, quoted
+from voxcli.errors import InputError, quoted, shortened
 from voxcli.files.read import files_with
 from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
@@ -99,7 +99,7 @@ def _read(path: Path) -> Preset:
         DEFAULTS.updated(preset.settings.model_dump(exclude_none=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "file"
+        where = shortened(".".join(map(str, first["loc"]))) or "file"
         raise InputError(f"preset {path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
     except InputError as error:
         raise InputError(f"preset {path}: {error}") from error

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from voxcli.errors import InputError, OutputError, quoted
+from voxcli.errors import InputError, OutputError, quoted, shortened
 from voxcli.files.names import safe_name
 from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
@@ -112,7 +112,7 @@ def _missing(path: Path) -> str:
     if path.parent != voices_folder():
         return f"there is no voice file {path}"
     there = f"there are {', '.join(names)}" if (names := voice_names()) else "there are none yet"
-    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {path.stem} --ref FILE` makes it"
+    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {shortened(path.stem)} --ref FILE` makes it"
 
 
 def read_latents(path: Path) -> dict[str, Latents]:
