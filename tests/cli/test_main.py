@@ -397,6 +397,7 @@ def test_problems_of_a_manifest_follow_their_summary(
     [
         (["synth", "-o", "a.wav", "--seed", "1"], "no text given"),
         (["synth", "Hello.", "--file", "x.txt", "-o", "a.wav"], "--file, not both"),
+        (["synth", "", "--file", "x.txt", "-o", "a.wav"], "--file, not both"),
         (["synth", "--file", "none.txt", "-o", "a.wav"], "can't read none.txt: No such file or directory"),
         (["synth", "...", "-o", "a.wav"], "nothing to speak"),
         (["synth", "Hello.", "-o", "a.aac"], "end its name with one of .wav, .flac, .ogg, .mp3"),

@@ -19,7 +19,7 @@ from voxcli.terminal import clock
 from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.split import Piece, split
-from voxcli.voices.store import SUFFIX, VoiceInfo, read_info
+from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,8 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
             f"the description ({shortened(description)}) and prompt_audio exclude each other: "
             "a voice is described or continued"
         )
+    if job.prompt_text and not is_speakable(clean(job.prompt_text)):
+        raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
     head = f"({description})" if description else ""
     pieces = [
         piece if text == piece.text and not description else Piece(head + text, piece.pause_s)
@@ -158,7 +160,7 @@ def _check_once(path: Path, checked: dict[Path, VoiceInfo | InputError | None]) 
     if path not in checked:
         try:
             if path.suffix == SUFFIX:
-                checked[path] = read_info(path)
+                checked[path] = check_voice_file(path)
             else:
                 check_voice(path)
                 checked[path] = None

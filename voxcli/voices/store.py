@@ -103,6 +103,18 @@ def read_info(path: Path) -> VoiceInfo:
         raise InputError(f"{path} is no voice that `voxcpm2 voices add` has made ({reason})") from None
 
 
+def check_voice_file(path: Path) -> VoiceInfo:
+    """The same for a file that is going to be used: its latents are read as well, which takes milliseconds.
+
+    Whether a model can use them shows when it is loaded.
+    """
+    info = read_info(path)
+    latents = read_latents(path)
+    if info.text and "prompt" not in latents:
+        raise InputError(f"the voice {path} is damaged: it has words and no prompt")
+    return info
+
+
 def _reason(error: Exception) -> str:
     """Without the name of the file, which an OSError has too."""
     return getattr(error, "strerror", None) or str(error)
@@ -125,6 +137,8 @@ def read_latents(path: Path) -> dict[str, Latents]:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"can't read the voice {path}: {_reason(error)}") from error
+    if "reference" not in tensors or any(latents.ndim != 3 or not latents.size for latents in tensors.values()):
+        raise InputError(f"the voice {path} is damaged: it has no reference, or latents of another shape")
     for name, latents in tensors.items():
         if latents.dtype != np.float32 or not np.isfinite(latents).all():
             raise InputError(f"the voice {path} is damaged: its {name} is not made of numbers")
