@@ -91,7 +91,7 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["voices", "list"]) == 0
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err == f"voxcpm2: no voices yet in {voices_folder()}; `voxcpm2 voices add NAME --ref FILE` makes one\n"
+    assert shown.err == f"voxcpm2: no voices yet in {voices_folder()}; add one with `voxcpm2 voices add NAME --ref FILE`\n"
     assert run(["voices", "add", "anna", "--ref", "v.wav", "--text", "Hum."]) == 0
     assert run(["voices", "add", "benjamin", "--ref", "v.wav"]) == 0
     (voices_folder() / "odd.safetensors").write_text("what")
