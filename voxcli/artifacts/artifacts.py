@@ -20,7 +20,7 @@ from voxcli.jobs.output_paths import OutputFolder, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 
 
 class Products:
@@ -108,7 +108,7 @@ class Products:
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
-        say(f"{path}: {clock(whole.duration_s)} of audio, {len(parts)} files joined")
+        say(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(parts), 'file')} joined")
 
     def _result(self, job: Job) -> Result:
         found = self._results.get(job.id)
@@ -156,4 +156,4 @@ def _joined_format(path: Path, first: Job) -> str:
 
 
 def _count(jobs: Sequence[Job]) -> str:
-    return "1 line is" if len(jobs) == 1 else f"{len(jobs)} lines are"
+    return counted(len(jobs), "line is", "lines are")

@@ -87,7 +87,7 @@ def _prepared(
     native, length_s = sound.samplerate, sound.frames / sound.samplerate
     samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
     if broken := np.count_nonzero(~np.isfinite(samples)):
-        raise AudioError(f"{shown(path)}: {broken:,} of its samples are not numbers (NaN or infinite)")
+        raise AudioError(f"{shown(path)}: it has samples that are not finite: {broken:,} of {len(samples):,}")
     notes: list[str] = []
     if len(samples) > max_s * native:
         samples = _cut_at_pause(samples, native, max_s)

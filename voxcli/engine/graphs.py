@@ -17,6 +17,7 @@ import torch
 from voxcli.engine.prefill import Size
 from voxcli.engine.transfer import upload, upload_into
 from voxcli.model.voxcpm2 import Hidden
+from voxcli.terminal import counted
 
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 PADDING_ROW = 0
@@ -139,7 +140,7 @@ class StepGraphs:
         return self._capturer.capture(
             lambda rows: self._step(rows, solver_steps),
             (rows,),
-            f"{bucket} requests at once",
+            f"{counted(bucket, 'request')} at once",
             "running them step by step",
         )
 

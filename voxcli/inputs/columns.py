@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -12,6 +11,7 @@ from typing import Any
 
 from voxcli.errors import InputError, quoted, shortened
 from voxcli.inputs.schema import FIELD_NAMES
+from voxcli.terminal import nearest
 
 MAX_NAMES = 1000  # different ones that are remembered, and counted: JSON may have another in each line
 MAX_LISTED = 20  # names in one message
@@ -158,8 +158,7 @@ def _like(name: str) -> str:
 
 
 def _close(name: str, known: Sequence[str] = FIELD_NAMES) -> str | None:
-    close = difflib.get_close_matches(_key(name[:MAX_SHOWN]), known, n=1)
-    return close[0] if close else None
+    return nearest(_key(name[:MAX_SHOWN]), known)
 
 
 def _columns(names: Sequence[str]) -> str:

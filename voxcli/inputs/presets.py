@@ -22,6 +22,7 @@ from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
 from voxcli.inputs.yamlfile import read_yaml
 from voxcli.jobs.settings import DEFAULTS
+from voxcli.terminal import nearest
 
 Count = Annotated[int, Field(gt=0)]
 
@@ -83,7 +84,9 @@ def preset_path(named: str) -> Path:
         return Path(named)
     files = preset_files()
     if named not in files:
-        raise InputError(f"no preset {quoted(named)}; there are {', '.join(files)}, or name a .yaml file")
+        guess = nearest(named, files)
+        there = f"did you mean {guess!r}?" if guess else f"there are {', '.join(files)}, or name a .yaml file"
+        raise InputError(f"no preset {quoted(named)}; {there}")
     return files[named]
 
 

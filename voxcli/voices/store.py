@@ -23,6 +23,7 @@ from voxcli.files.names import safe_name
 from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
 from voxcli.files.write import make_folder, write_atomic
+from voxcli.terminal import nearest
 
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
@@ -123,8 +124,11 @@ def _reason(error: Exception) -> str:
 def _missing(path: Path) -> str:
     if path.parent != voices_folder():
         return f"there is no voice file {path}"
-    there = f"there are {', '.join(names)}" if (names := voice_names()) else "there are none yet"
-    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {shortened(path.stem)} --ref FILE` makes it"
+    names = voice_names()
+    if guess := nearest(path.stem, names):
+        return f"no voice {quoted(path.stem)}; did you mean {quoted(guess)}?"
+    there = f"there are {', '.join(names)}" if names else "there are none yet"
+    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {shortened(path.stem)} --ref FILE` adds it"
 
 
 def read_latents(path: Path) -> dict[str, Latents]:
