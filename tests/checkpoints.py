@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,10 @@ def tiny_config(**changes: Any) -> dict[str, Any]:
         "device": "cpu",
         "dtype": "float32",
     }
+    return change(config, changes)
+
+
+def change(config: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     for name, value in changes.items():
         *outer, last = name.split(".")
         section = config
@@ -91,22 +96,31 @@ def tiny_config(**changes: Any) -> dict[str, Any]:
 
 def write_checkpoint(folder: Path, seed: int = 0, **changes: Any) -> Path:
     """Write config, tokenizer and both weight files; equal arguments give equal files."""
-    folder.mkdir(parents=True, exist_ok=True)
     config = tiny_config(**changes)
-    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    write_weights(folder, config, seed)
     write_tokenizer(folder, config["lm_config"]["vocab_size"])
-    generator = torch.Generator().manual_seed(seed)
-    save_file(_language_tensors(config, generator), folder / "model.safetensors")
-    save_file(_vae_tensors(config["audio_vae_config"], generator), folder / "audiovae.safetensors")
     return folder
 
 
-def write_tokenizer(folder: Path, vocab_size: int) -> None:
+def write_weights(folder: Path, config: dict[str, Any], seed: int, dtype: torch.dtype = torch.float32) -> None:
+    """Write config.json and both weight files. dtype: of the language model; the audio VAE is in float32."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config, indent=1))
+    generator = torch.Generator().manual_seed(seed)
+    save_file(_language_tensors(config, generator, dtype), folder / "model.safetensors")
+    save_file(_vae_tensors(config["audio_vae_config"], generator), folder / "audiovae.safetensors")
+
+
+def write_tokenizer(folder: Path, vocab_size: int, han: Sequence[str] = HAN, merges: Sequence[str] = MERGES) -> None:
+    """A BPE tokenizer of `vocab_size` ids: marks, ASCII, Han characters, what the merges make, bytes."""
     vocab = {name: i for i, name in SPECIAL.items()} | {"▁": 3}
     vocab |= {chr(code): code - 29 for code in range(33, 127)}  # ids 4 .. 97
-    for token in [*HAN, *(merge.replace(" ", "") for merge in MERGES)]:
+    first = 105
+    for token in [*han, *(merge.replace(" ", "") for merge in merges)]:
         if token not in vocab:
-            vocab[token] = next(i for i in range(105, vocab_size) if i not in vocab.values())
+            vocab[token] = first
+            first += 1
+    assert first <= vocab_size - 256, f"{first} ids and 256 bytes are more than {vocab_size}"
     vocab |= {f"<0x{byte:02X}>": vocab_size - 256 + byte for byte in range(256)}
     for i in set(range(vocab_size)) - set(vocab.values()):
         vocab[f"<|reserved_{i}|>"] = i
@@ -140,7 +154,7 @@ def write_tokenizer(folder: Path, vocab_size: int) -> None:
             "byte_fallback": True,
             "ignore_merges": False,
             "vocab": vocab,
-            "merges": MERGES,
+            "merges": list(merges),
         },
     }
     settings = {
@@ -160,11 +174,13 @@ def write_tokenizer(folder: Path, vocab_size: int) -> None:
 class _Draw:
     """Random tensors by name; matrices are scaled so that signals keep their size from layer to layer."""
 
-    def __init__(self, generator: torch.Generator):
-        self.generator, self.tensors = generator, {}
+    def __init__(self, generator: torch.Generator, dtype: torch.dtype = torch.float32):
+        self.generator, self.dtype = generator, dtype
+        self.tensors: dict[str, torch.Tensor] = {}
 
     def normal(self, name: str, *shape: int, std: float, mean: float = 0.0) -> None:
-        self.tensors[name] = torch.randn(shape, generator=self.generator) * std + mean
+        drawn = torch.randn(shape, generator=self.generator)
+        self.tensors[name] = drawn.mul_(std).add_(mean).to(self.dtype)
 
     def linear(self, name: str, rows: int, columns: int, bias: bool = True) -> None:
         self.normal(f"{name}.weight", rows, columns, std=1 / math.sqrt(columns))
@@ -197,8 +213,10 @@ class _Draw:
         self.conv(f"{name}.block.3", channels, channels, 1, bias=channels)
 
 
-def _language_tensors(config: dict[str, Any], generator: torch.Generator) -> dict[str, torch.Tensor]:
-    draw = _Draw(generator)
+def _language_tensors(
+    config: dict[str, Any], generator: torch.Generator, dtype: torch.dtype
+) -> dict[str, torch.Tensor]:
+    draw = _Draw(generator, dtype)
     lm, enc, dit = config["lm_config"], config["encoder_config"], config["dit_config"]
     hidden, kv, feat = lm["hidden_size"], lm["num_key_value_heads"], config["feat_dim"]
     shape = (hidden, lm["intermediate_size"], lm["num_attention_heads"], kv, lm["kv_channels"])

@@ -47,6 +47,12 @@ def test_kinds() -> None:
     faults.arm("step:memory")
     with pytest.raises(torch.OutOfMemoryError):
         faults.point("step")
+    faults.arm("step:allocator")
+    with pytest.raises(RuntimeError, match="DefaultCPUAllocator: can't allocate memory"):
+        faults.point("step")
+    faults.arm("step:enomem")
+    with pytest.raises(OSError, match="Cannot allocate memory"):
+        faults.point("step")
     faults.arm("step:sigint")
     with children.sigint(), pytest.raises(KeyboardInterrupt):
         faults.point("step")

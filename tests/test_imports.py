@@ -18,9 +18,9 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "voxcli"
 
-LEAVES = {"text", "audio", "files", "terminal", "interrupts", "errors", "extras", "faults"}
+LEAVES = {"text", "audio", "files", "terminal", "interrupts", "memory", "errors", "extras", "faults"}
 # leaves that the engine's rooms and other leaves may import
-BELOW = {"errors", "extras", "faults", "files", "interrupts", "terminal"}
+BELOW = {"errors", "extras", "faults", "files", "interrupts", "memory", "terminal"}
 KERNELS = {"kernels", "errors"}
 MODEL = {"model", *KERNELS, *BELOW}
 ENGINE = {"engine", *MODEL}
@@ -47,6 +47,7 @@ ALLOWED = {
     "extras": set(),
     "faults": set(),
     "interrupts": set(),
+    "memory": set(),
     "__main__": {"cli", "interrupts"},
     "__init__": {"engine", "model", "errors"},
 }

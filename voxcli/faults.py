@@ -17,9 +17,9 @@ import sys
 VARIABLE = "VOXCPM2_FAULT"
 
 POINTS = ("load", "voice", "encode", "probe", "line", "prefill", "step", "decode", "write", "fsync", "rename", "note")
-ERRORS = {"enospc": errno.ENOSPC, "eacces": errno.EACCES, "enoent": errno.ENOENT}
+ERRORS = {"enospc": errno.ENOSPC, "eacces": errno.EACCES, "enoent": errno.ENOENT, "enomem": errno.ENOMEM}
 SIGNALS = ("sigint", "sigterm", "sigkill")
-KINDS = ("error", "memory", "nan", *ERRORS, *SIGNALS)
+KINDS = ("error", "memory", "allocator", "nan", *ERRORS, *SIGNALS)
 
 _armed: dict[str, tuple[str, int]] = {}  # point -> kind, and how many passings before it happens
 _words: dict[str, str] = {}  # point -> the word by which its passings are told
@@ -59,6 +59,10 @@ def point(name: str, about: str = "") -> bool:
         raise RuntimeError(f"a fault at {name}")
     if kind == "memory":
         raise _out_of_memory(name)
+    if kind == "allocator":  # what torch raises for a CPU
+        raise RuntimeError(
+            f"[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: at {name}"
+        )
     if kind in ERRORS:
         raise OSError(ERRORS[kind], os.strerror(ERRORS[kind]))
     if kind in SIGNALS:

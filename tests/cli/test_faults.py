@@ -93,11 +93,14 @@ VOICED = {"voiced"}
         ("encode:nan", VOICED, "line 3 (voiced): the model gave no finite patch at step 0"),
         ("prefill:error", set(), ""),  # run again row by row, where it does not happen
         ("prefill:memory", set(), "out of memory with 4 requests at once; going on with 2"),
+        ("prefill:allocator", set(), "out of memory with 4 requests at once; going on with 2"),
+        ("prefill:enomem", set(), "out of memory with 4 requests at once; going on with 2"),
         ("prefill:nan", set(LINES), "the model gave no finite patch at step 0"),
         ("step:error:3", set(), ""),
         ("step:nan:3", set(LINES), "the model gave no finite patch at step 2"),
         ("decode:error", set(), ""),
         ("decode:memory", set(), ""),
+        ("decode:allocator", set(), ""),
         ("decode:nan", 1, ": the model gave audio that is not finite"),
         ("write:enospc:2", 1, ".wav: can't be written (No space left on device)"),
         ("write:eacces:3", 1, ".wav: can't be written (Permission denied)"),
@@ -140,7 +143,9 @@ def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
     ("fault", "code", "told"),
     [
         ("load:enoent", 3, "model.safetensors: damaged or not a weight file ([Errno 2] No such file or directory)"),
-        ("load:memory", 3, "does not fit into the memory here (OutOfMemoryError: no memory at load)"),
+        ("load:memory", 3, "does not fit into the memory here (OutOfMemoryError: no memory at load); "),
+        ("load:allocator", 3, "does not fit into the memory here (RuntimeError: [enforce fail at alloc_cpu.cpp"),
+        ("load:enomem", 3, "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory); "),
         ("note:enospc:2", 1, "voxcpm2: can't write out/results.jsonl: No space left on device"),
     ],
 )

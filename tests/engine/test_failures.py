@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import random
+from typing import Any
 
 import pytest
 import torch
@@ -13,8 +15,10 @@ from voxcli.engine import transfer
 from voxcli.engine.config import EngineConfig
 from voxcli.engine.decode import AudioDecoder
 from voxcli.engine.engine import Engine
+from voxcli.engine.pages import Cache
 from voxcli.engine.request import Request, Sampling
 from voxcli.errors import DeviceError
+from voxcli.model.config import ModelConfig
 from voxcli.model.prompt import Prompt, build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -250,9 +254,17 @@ def test_prompt_is_not_changed_by_the_engine(tiny_model: VoxCPM2) -> None:
     assert torch.equal(asked.prompt.patches, before.patches)
 
 
+NO_ROOM = {
+    "cuda": torch.OutOfMemoryError("CUDA out of memory"),
+    "cpu": RuntimeError("[enforce fail at alloc_cpu.cpp:127] DefaultCPUAllocator: can't allocate memory: 8 bytes"),
+    "python": MemoryError(),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ROOM)
 @pytest.mark.parametrize("stage", ["prefill", "decode"])
 def test_out_of_memory_halves_the_batch_and_goes_on(
-    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, stage: str, kind: str
 ) -> None:
     said: list[str] = []
     engine = Engine(tiny_model, EngineConfig(max_batch=8), said.append)
@@ -260,7 +272,7 @@ def test_out_of_memory_halves_the_batch_and_goes_on(
 
     def room_for_three(what, *rest):  # type: ignore[no-untyped-def]
         if len(what) > 3 and (stage == "prefill" or engine.state.patch_index.max() > 4):
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise NO_ROOM[kind]
         return real(what, *rest)
 
     monkeypatch.setattr(engine.runner, stage, room_for_three)
@@ -303,3 +315,48 @@ def test_out_of_memory_with_one_request_ends_it(tiny_model: VoxCPM2, monkeypatch
     monkeypatch.setattr(runner_module, "decode_step", no_room)
     clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello")])["a"]
     assert clip.error is not None and "CUDA out of memory" in clip.error
+
+
+@pytest.mark.parametrize("asked", [None, 32])
+def test_tables_for_fewer_requests_where_there_is_no_room_for_the_usual_number(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch, asked: int | None
+) -> None:
+    """A number that was asked for is had or refused."""
+    real, tried = Cache.create, []
+
+    def create(config: ModelConfig, pages: int, *rest: Any) -> Cache:
+        tried.append(pages)
+        if pages > 200:
+            raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return real(config, pages, *rest)
+
+    monkeypatch.setattr(Cache, "create", create)
+    if asked:
+        with pytest.raises(OSError, match="Cannot allocate memory"):
+            Engine(tiny_model, EngineConfig(max_batch=asked))
+        return
+    engine = Engine(tiny_model)
+    assert (engine.scheduler.most, tried) == (8, [513, 257, 129])
+    requests = [request(tiny_model, f"{n}", "hello world", seed=n, max_len=6) for n in range(9)]
+    clips = run(engine, requests)
+    monkeypatch.undo()
+    for name, clip in alone(tiny_model, requests).items():
+        assert_same(clips[name], clip)
+
+
+@pytest.mark.parametrize(
+    ("config", "rows", "pages"),
+    [
+        (EngineConfig(), 32, 32 * 16),
+        (EngineConfig(requests=1), 1, 16),
+        (EngineConfig(requests=3), 3, 3 * 16),
+        (EngineConfig(requests=1000), 32, 32 * 16),
+        (EngineConfig(requests=3, max_batch=8), 8, 3 * 16),
+        (EngineConfig(requests=0), 1, 16),
+    ],
+)
+def test_tables_are_no_larger_than_the_requests_that_come(
+    tiny_model: VoxCPM2, config: EngineConfig, rows: int, pages: int
+) -> None:
+    engine = Engine(tiny_model, config)
+    assert (engine.scheduler.most, engine.scheduler.pool.total) == (rows, pages)

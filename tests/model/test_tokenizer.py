@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import tokenizers
 
-from voxcli.errors import CheckpointError, SynthesisError
+from voxcli.errors import CheckpointError, InputError, SynthesisError
 from voxcli.model.tokenizer import Tokenizer
 from voxcli.model.weights import load_model
 
@@ -93,6 +93,32 @@ def test_tokens_that_the_model_does_not_have_are_refused_at_loading(tiny_checkpo
     data = (folder / "tokenizer.json").read_text(encoding="utf-8").replace('"h": 75', '"h": 400')
     (folder / "tokenizer.json").write_text(data, encoding="utf-8")
     with pytest.raises(CheckpointError, match=r"it has a token 400, config\.json asks for ids below 400"):
+        load_model(folder)
+
+
+def test_added_tokens_that_the_model_does_not_have_matter_only_to_a_text_with_them(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    """As transformers write them when a tokenizer is saved again: behind the vocabulary's last id."""
+    data = json.loads((tiny_checkpoint / "tokenizer.json").read_text(encoding="utf-8"))
+    like = data["added_tokens"][0]
+    marks = [like | {"id": 400, "content": "<|im_start|>"}, like | {"id": 401, "content": "大学"}]
+    folder = changed(tiny_checkpoint, tmp_path, added_tokens=[*data["added_tokens"], *marks])
+    plain, saved_again = Tokenizer.from_folder(tiny_checkpoint, 400), Tokenizer.from_folder(folder, 400)
+    for text in ("hello world", "你好，世界", "<|im_stop|>"):
+        assert saved_again.encode(text) == plain.encode(text)
+    assert saved_again.encode("大学")[-2:] == plain.encode("大学")[-2:], "split into characters, which the model knows"
+    with pytest.raises(InputError, match=r"the text has '<\|im_start\|>', a token that this model does not know"):
+        saved_again.encode("hello <|im_start|>user")
+
+
+def test_a_tokenizer_is_refused_before_a_weight_is_read(
+    tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "model"))
+    changed(tiny_checkpoint, folder, pre_tokenizer=FOR_EVER)
+    monkeypatch.setattr("voxcli.model.weights.open_weights", lambda *_: pytest.fail("weights were opened"))
+    with pytest.raises(CheckpointError, match="pre_tokenizer Split"):
         load_model(folder)
 
 

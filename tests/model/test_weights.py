@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from voxcli.errors import CheckpointError, DeviceError
+from voxcli.model.device import resolve_device, resolve_dtype
 from voxcli.model.folder import check_folder
-from voxcli.model.weights import encoder_identity, load_model, resolve_device, resolve_dtype
+from voxcli.model.weightfile import Read, Shapes, open_weights
+from voxcli.model.weights import encoder_identity, load_model
 
 PARTS = ("model.safetensors", "audiovae.safetensors")
 
@@ -107,6 +110,9 @@ def test_missing_surplus_and_wrong_tensors_are_named(folder: Path) -> None:
     change(path, base_lm__layers__1__self_attn__k_proj__weight=torch.zeros(32, 32), lm_head__weight=torch.zeros(1))
     with pytest.raises(CheckpointError, match=r"tensor lm_head\.weight belongs to no part of the model$"):
         load_model(folder)
+    change(path, lm_head__weight=None, stop_head__weight=torch.zeros(2, 32, dtype=torch.int64))
+    with pytest.raises(CheckpointError, match=r"tensor stop_head\.weight holds I64, not weights$"):
+        load_model(folder)
 
 
 def test_a_vae_without_its_training_head_loads(folder: Path) -> None:
@@ -135,6 +141,43 @@ def test_shards_are_named(folder: Path) -> None:
     (folder / "model.safetensors").rename(folder / "model-00001-of-00002.safetensors")
     with pytest.raises(CheckpointError, match="split into shards"):
         check_folder(folder)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("pickled", [False, True])
+def test_weights_hold_no_more_memory_than_themselves(
+    folder: Path, pickled: bool, stored: torch.dtype, dtype: str
+) -> None:
+    """Not the mapping of a file either, which would hold all of its weights a second time."""
+    state = {name: value.to(stored) for name, value in load_file(folder / "model.safetensors").items()}
+    (folder / "model.safetensors").unlink()
+    if pickled:
+        torch.save(state, folder / "pytorch_model.bin")
+    else:
+        save_file(state, folder / "model.safetensors")
+    for name, value in load_model(folder, device="cpu", dtype=dtype).named_parameters():
+        assert value.untyped_storage().nbytes() == value.nbytes, name
+
+
+def test_a_file_that_becomes_shorter_while_it_is_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shorten(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
+        opened = open_weights(path, stack)
+        path.write_bytes(path.read_bytes()[:-1000])
+        return opened
+
+    monkeypatch.setattr("voxcli.model.weights.open_weights", shorten)
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: can't be read \(it ends too early\)"):
+        load_model(folder)
+
+
+def test_a_mapping_that_fails_is_no_damage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_room(*_: object, **__: object) -> None:
+        raise RuntimeError("unable to mmap 35437032 bytes from file <m>: Cannot allocate memory (12)")
+
+    monkeypatch.setattr("voxcli.model.weightfile.safe_open", no_room)
+    with pytest.raises(RuntimeError, match="unable to mmap"):
+        load_model(folder)
 
 
 def test_truncated_weights_are_refused(folder: Path) -> None:

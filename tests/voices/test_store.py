@@ -58,7 +58,7 @@ def test_names_of_any_script(name: str) -> None:
 def test_a_missing_voice_names_those_there_are() -> None:
     with pytest.raises(InputError) as caught:
         read_info(voice_path("anna"))
-    assert str(caught.value) == "no voice 'anna', there are none yet; `voxcpm2 voices add anna --ref FILE` makes it"
+    assert str(caught.value) == "no voice 'anna', there are none yet; `voxcpm2 voices add anna --ref FILE` adds it"
     write_voice(voice_path("ben"), INFO, LATENTS)
     with pytest.raises(InputError, match=r"^no voice 'anna', there are ben; `voxcpm2 voices add anna"):
         remove_voice("anna")

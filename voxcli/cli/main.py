@@ -20,6 +20,7 @@ from voxcli.cli.streams import stand_in
 from voxcli.cli.usage import usage_error
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line
 from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
+from voxcli.memory import is_out_of_memory
 from voxcli.terminal import one_line, shown
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
@@ -104,6 +105,9 @@ def run(arguments: list[str]) -> int:
             return _tell_usage(error)
         if debug:
             traceback.print_exception(error)
+        if is_out_of_memory(error):
+            _tell(f"out of memory ({in_one_line(error)})")
+            return VoxError.exit_code
         hint = "" if debug else " (run again with --debug for the traceback)"
         _tell(f"unexpected {in_one_line(error)}{hint}")
         return VoxError.exit_code

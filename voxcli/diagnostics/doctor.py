@@ -49,7 +49,7 @@ def _torch() -> Iterator[Finding]:
         yield Finding("torch", "missing", f"can't be imported: {error}", "pip install torch")
         return
     from voxcli.diagnostics.bench import device_name
-    from voxcli.model.weights import resolve_device, resolve_dtype
+    from voxcli.model.device import resolve_device, resolve_dtype
 
     built = f"CUDA {torch.version.cuda}" if torch.version.cuda else "CPU build"
     yield Finding("torch", "ok", f"{torch.__version__} ({built})")

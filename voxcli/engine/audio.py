@@ -20,6 +20,7 @@ from voxcli.engine.request import StopReason
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.transfer import Download, check_device
 from voxcli.errors import in_one_line
+from voxcli.memory import is_out_of_memory
 from voxcli.model.voxcpm2 import VoxCPM2
 
 
@@ -149,7 +150,7 @@ class AudioStage:
                 )
         except Exception as error:
             check_device(self._model.device, error)
-            if isinstance(error, torch.OutOfMemoryError):
+            if is_out_of_memory(error):
                 self._clips = max(1, len(members) // 2)
                 self._waiting = members + self._waiting
                 self.no_room = in_one_line(error) if len(members) == 1 else None

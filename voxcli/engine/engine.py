@@ -32,6 +32,7 @@ from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError, in_one_line, quoted
+from voxcli.memory import is_out_of_memory
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.terminal import counted
 
@@ -46,19 +47,10 @@ class Engine:
         """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
         self.model, self.config, self._say = model, config, say
         on_cuda = model.device.type == "cuda"
-        rows = config.max_batch or default_batch(model.device)
-        pages = config.pages or default_pages(model, config, rows)
-        self.runner = Runner(
-            model,
-            rows,
-            pages,
-            padded=on_cuda if config.pad_to_bucket is None else config.pad_to_bucket,
-            graphs=on_cuda and config.graphs is not False,
-            say=say,
-        )
+        self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
         self._prefill_tokens = config.prefill_tokens or (16384 if on_cuda else 2048)
-        self.scheduler = Scheduler(PagePool(pages + 1), self.state)
+        self.scheduler = Scheduler(PagePool(self.cache.pages), self.state)
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
@@ -68,6 +60,23 @@ class Engine:
         self._done: list[Clip] = []
         self._ids: set[str] = set()
         self._order = 0
+
+    def _make_runner(self, rows: int) -> Runner:
+        """For `rows` requests at once, or as many as there is room for where nobody asked for a number."""
+        on_cuda = self.model.device.type == "cuda"
+        try:
+            return Runner(
+                self.model,
+                rows,
+                self.config.pages or default_pages(self.model, self.config, rows),
+                padded=on_cuda if self.config.pad_to_bucket is None else self.config.pad_to_bucket,
+                graphs=on_cuda and self.config.graphs is not False,
+                say=self._say,
+            )
+        except Exception as error:
+            if self.config.max_batch is not None or rows == 1 or not is_out_of_memory(error):
+                raise
+        return self._make_runner(rows // 2)
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
@@ -357,7 +366,7 @@ class Engine:
             run(sequences)
         except Exception as error:
             check_device(self.model.device, error)
-            if isinstance(error, torch.OutOfMemoryError) and len(self.scheduler.running) > 1:
+            if is_out_of_memory(error) and len(self.scheduler.running) > 1:
                 self._shrink()
             elif len(sequences) > 1:
                 for sequence in sequences:

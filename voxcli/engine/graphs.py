@@ -16,6 +16,7 @@ import torch
 
 from voxcli.engine.prefill import Size
 from voxcli.engine.transfer import upload, upload_into
+from voxcli.memory import is_out_of_memory
 from voxcli.model.voxcpm2 import Hidden
 from voxcli.terminal import counted
 
@@ -80,9 +81,9 @@ class Capturer:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph, pool=self._pool):
                 output = work(*inputs)
-        except torch.cuda.OutOfMemoryError:
-            raise
         except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise
             self._say(f"no CUDA graph for {what}, {instead}: {str(error).strip().splitlines()[0]}")
             return None
         self._pool = self._pool or graph.pool()

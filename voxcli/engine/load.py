@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.errors import DeviceError, in_one_line, quoted
+from voxcli.errors import DeviceError, VoxError, in_one_line, quoted
+from voxcli.memory import is_out_of_memory
 from voxcli.model.hub import Choice, choose_model
 
 if TYPE_CHECKING:
@@ -46,21 +48,23 @@ class Loaded:
         return encoder_identity(self.folder)
 
 
-def load_engine(options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None) -> Loaded:
-    """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError."""
-    import torch
+def load_engine(
+    options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None, requests: int | None = None
+) -> Loaded:
+    """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError.
 
-    from voxcli.engine.config import EngineConfig
-    from voxcli.engine.engine import Engine
-    from voxcli.model.weights import load_model
-
+    requests: how many will come at most; None: unknown.
+    """
     choice = choice or choose_model(options.model, say)
-    said = {name: getattr(options, name) for name in ENGINE_OPTIONS}
-    try:
+    values = {name: getattr(options, name) for name in ENGINE_OPTIONS} | {"requests": requests}
+    with _fitting(choice.name):
+        from voxcli.engine.config import EngineConfig
+        from voxcli.engine.engine import Engine
+        from voxcli.model.weights import load_model
+
         model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
-        engine = Engine(model, EngineConfig(**{name: value for name, value in said.items() if value is not None}), say)
-    except (MemoryError, torch.OutOfMemoryError) as error:
-        raise DeviceError(f"{choice.name} does not fit into the memory here ({in_one_line(error)})") from error
+        config = EngineConfig(**{name: value for name, value in values.items() if value is not None})
+        engine = Engine(model, config, say)
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
     name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
     return Loaded(engine, name, choice.folder)
@@ -72,14 +76,30 @@ def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) 
     from voxcli.engine.engine import Engine
     from voxcli.errors import InputError
     from voxcli.model.config import ModelConfig
+    from voxcli.model.device import resolve_device, resolve_dtype
     from voxcli.model.random import SIZES, random_model
-    from voxcli.model.weights import resolve_device, resolve_dtype
+    from voxcli.model.size import count_parameters, empty_model
 
     if size not in SIZES:
         raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {quoted(size)}")
+    config = ModelConfig.model_validate(SIZES[size])
     device = resolve_device(options.device)
-    dtype = resolve_dtype(options.dtype, device)
-    model = random_model(ModelConfig.model_validate(SIZES[size]), device, dtype)
-    engine = Engine(model, EngineConfig(max_batch=options.max_batch), say)
+    dtype = resolve_dtype(options.dtype, device, count_parameters(empty_model(config)))
     name = f"random weights of {size}'s size on {device}, {str(dtype).removeprefix('torch.')}"
+    with _fitting(name):
+        engine = Engine(random_model(config, device, dtype), EngineConfig(max_batch=options.max_batch), say)
     return Loaded(engine, name, Path())
+
+
+@contextmanager
+def _fitting(name: str) -> Iterator[None]:
+    """Raises DeviceError where memory runs out inside: of weights, of tables, or of the libraries themselves."""
+    try:
+        yield
+    except VoxError:
+        raise
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
+        reason = f"{name} does not fit into the memory here ({in_one_line(error)})"
+        raise DeviceError(f"{reason}; `voxcpm2 doctor --model` reports what it needs") from error

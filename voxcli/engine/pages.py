@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import torch
 
+from voxcli.engine.zeros import lazy_zeros
 from voxcli.model.config import ModelConfig
 
 PAGE_SIZE = 16
@@ -49,7 +50,8 @@ class PagePool:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """
+    """Zeros at first; on a CPU a page takes memory once it is used.
+
     base, residual: [layers, 2, pages, PAGE_SIZE, kv_heads, head_dim].
     latents:        float32[pages * PAGE_SIZE, patch_size, feat_dim].
     """
@@ -57,6 +59,10 @@ class Cache:
     base: torch.Tensor
     residual: torch.Tensor
     latents: torch.Tensor
+
+    @property
+    def pages(self) -> int:
+        return self.base.shape[2]
 
     @staticmethod
     def page_bytes(config: ModelConfig, dtype: torch.dtype) -> int:
@@ -66,12 +72,11 @@ class Cache:
     @classmethod
     def create(cls, config: ModelConfig, pages: int, device: torch.device, dtype: torch.dtype) -> Cache:
         def kv(layers: int, heads: int, dim: int) -> torch.Tensor:
-            # zeros, not empty: on a CPU the system hands out untouched pages, so a large pool costs what is used of it
-            return torch.zeros(layers, 2, pages, PAGE_SIZE, heads, dim, device=device, dtype=dtype)
+            return lazy_zeros(layers, 2, pages, PAGE_SIZE, heads, dim, device=device, dtype=dtype)
 
         base, residual = config.base_lm, config.residual_lm
         return cls(
             kv(base.num_layers, base.num_kv_heads, base.head_dim),
             kv(residual.num_layers, residual.num_kv_heads, residual.head_dim),
-            torch.zeros(pages * PAGE_SIZE, config.patch_size, config.feat_dim, device=device),
+            lazy_zeros(pages * PAGE_SIZE, config.patch_size, config.feat_dim, device=device),
         )

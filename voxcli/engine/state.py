@@ -10,6 +10,7 @@ import torch
 from voxcli.engine.noise import BLOCK
 from voxcli.engine.pages import pages_for
 from voxcli.engine.transfer import upload
+from voxcli.engine.zeros import lazy_zeros
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
 
 STOP, BROKEN = 1, 2  # bits of a row's flags: the next patch is the last one; the last patch is not finite
@@ -28,14 +29,15 @@ class StateTable:
 
     def __init__(self, model: VoxCPM2, rows: int):
         device = model.device
-        self.mu = torch.zeros(rows + 1, 2, model.config.locdit.hidden_size, device=device, dtype=model.dtype)
-        self.cond = torch.zeros(rows + 1, *model.patch_shape, device=device)
-        self.noise = torch.zeros(rows + 1, BLOCK, *model.patch_shape, device=device)
+        self.mu = lazy_zeros(rows + 1, 2, model.config.locdit.hidden_size, device=device, dtype=model.dtype)
+        self.cond = lazy_zeros(rows + 1, *model.patch_shape, device=device)
+        self.noise = lazy_zeros(rows + 1, BLOCK, *model.patch_shape, device=device)
         self.cfg = torch.ones(rows + 1, device=device)
         self.position = torch.zeros(rows + 1, device=device, dtype=torch.int64)
         self.patch_index = torch.zeros(rows + 1, device=device, dtype=torch.int64)
         # Pages are handed out on the CPU; the device's copy follows before it is read (see `sync`).
-        self.host_table = torch.zeros(rows + 1, pages_for(model.config.context), dtype=torch.int32)
+        pages = pages_for(model.config.context)
+        self.host_table = lazy_zeros(rows + 1, pages, device=torch.device("cpu"), dtype=torch.int32)
         self.block_table = self.host_table if device.type == "cpu" else self.host_table.to(device)
         self._table_changed = False
         self._free = list(range(rows, 0, -1))

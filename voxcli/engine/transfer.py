@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 
 from voxcli.errors import DeviceError, in_one_line
+from voxcli.memory import is_out_of_memory
 
 
 def upload(value: torch.Tensor, device: torch.device) -> torch.Tensor:
@@ -59,7 +60,5 @@ def answers(device: torch.device) -> bool:
         return True
     try:
         return bool(torch.ones(1, device=device).sum().item() == 1)
-    except torch.OutOfMemoryError:
-        return True
-    except RuntimeError:
-        return False
+    except RuntimeError as error:
+        return is_out_of_memory(error)

@@ -22,12 +22,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from voxcli.errors import CheckpointError, ModelNotFound
 from voxcli.files.read import read_regular
 from voxcli.model.config import MOST_BYTES
+from voxcli.model.weightfile import Read, Shapes
 
 CONFIG_FILE = "lora_config.json"
 WEIGHT_FILES = ("lora_weights.safetensors", "lora_weights.ckpt")
-
-Read = Callable[[str], torch.Tensor]
-Shapes = dict[str, list[int]]
 
 
 class _Values(BaseModel):
@@ -62,13 +60,13 @@ class Lora:
                     f"{self.folder}: the LoRA belongs to another model{trained}: its {name} is {adapted}, which {found}"
                 )
 
-        def read_merged(name: str) -> torch.Tensor:
-            weight = read(name)
+        def read_merged(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
             pair = self.pairs.get(name.removesuffix(".weight")) if name.endswith(".weight") else None
             if pair is None:
-                return weight
+                return read(name, into)
             a, b = pair
-            return weight.float() + self.scale * (b.float() @ a.float())
+            merged = read(name).float() + self.scale * (b.float() @ a.float())
+            return merged if into is None else into.copy_(merged)
 
         return read_merged
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import tokenizers
 
-from voxcli.errors import CheckpointError, SynthesisError, in_one_line
+from voxcli.errors import CheckpointError, InputError, SynthesisError, in_one_line
 from voxcli.model.tokenizerfile import panics_as_errors, read_tokenizer
 
 _WORD_START = "\u2581"
@@ -20,8 +20,9 @@ def _is_han(text: str) -> bool:
 
 
 class Tokenizer:
-    def __init__(self, backend: tokenizers.Tokenizer):
-        self._backend = backend
+    def __init__(self, backend: tokenizers.Tokenizer, vocab_size: int | None = None):
+        """vocab_size: the model knows the ids below it; None: all that there are."""
+        self._backend, self._vocab_size = backend, vocab_size
         vocab = backend.get_vocab(with_added_tokens=True)
         unknown = vocab.get("<unk>", 0)
         multichar = {token for token in vocab if len(token) >= 2 and _is_han(token)}
@@ -36,17 +37,21 @@ class Tokenizer:
     def from_folder(cls, folder: Path, vocab_size: int) -> Tokenizer:
         """Read `folder`/tokenizer.json for a model that knows the ids below `vocab_size`.
 
-        Raises CheckpointError when it is missing, damaged or of another model.
+        Tokens that were added may have higher ids, as those of a chat have once transformers saved the file again: they
+        matter only to a text they stand in. Raises CheckpointError when it is missing, damaged or of another model.
         """
         path = folder / "tokenizer.json"
         backend = read_tokenizer(path)
-        highest = max(backend.get_vocab(with_added_tokens=True).values(), default=0)
+        highest = max(backend.get_vocab(with_added_tokens=False).values(), default=0)
         if highest >= vocab_size:
             raise CheckpointError(f"{path}: it has a token {highest}, config.json asks for ids below {vocab_size}")
-        return cls(backend)
+        return cls(backend, vocab_size)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of `text`; none for an empty string. Raises SynthesisError when the tokenizer fails."""
+        """Token ids of `text`; none for an empty string.
+
+        Raises SynthesisError when the tokenizer fails, InputError for a token that the model does not know.
+        """
         try:
             with panics_as_errors():
                 encoded = self._backend.encode(text, add_special_tokens=False).ids
@@ -55,4 +60,7 @@ class Tokenizer:
         ids: list[int] = []
         for token_id in encoded:
             ids.extend(self._split.get(token_id, (token_id,)))
+        if self._vocab_size is not None and max(ids, default=0) >= self._vocab_size:
+            unknown = self._backend.id_to_token(max(ids))
+            raise InputError(f"the text has {unknown!r}, a token that this model does not know; leave it out")
         return ids

@@ -1,70 +1,36 @@
 """From a checkpoint folder to a model in memory.
 
-Names and shapes of every tensor are compared with what config.json asks for before anything is allocated. Pickled
-files are read with `weights_only=True`, always. On the way in, query, key and value become one matrix, gate and up
-another, weight norm is folded into weights, and muP's scales into the matrices they multiply.
+Names and shapes of every tensor are compared with what config.json asks for before anything is allocated. On the way
+in, query, key and value become one matrix, gate and up another, weight norm is folded into weights, and muP's scales
+into the matrices they multiply. One tensor at a time: at the peak there is little more than the model itself.
 """
 
 from __future__ import annotations
 
 import hashlib
-import pickle
-import warnings
-import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 
-from voxcli import faults
-from voxcli.errors import CheckpointError, DeviceError, quoted
-from voxcli.files.read import check_regular
+from voxcli.errors import CheckpointError
 from voxcli.model.config import ModelConfig
+from voxcli.model.device import resolve_device, resolve_dtype
 from voxcli.model.folder import MODEL_FILES, VAE_FILES, check_folder, pick_file
 from voxcli.model.lora import read_lora
+from voxcli.model.size import check_room, count_parameters, empty_model, weight_bytes
 from voxcli.model.tokenizer import Tokenizer
 from voxcli.model.transformer import Layer, QKVLinear, Rope
 from voxcli.model.vae import CausalConv, CausalTransposedConv
 from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weightfile import Read, Shapes, open_weights
 
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+VAE = "audio_vae."  # before the names of its tensors, which have a file of their own
 
 # In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
 UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
-
-
-def resolve_device(name: str) -> torch.device:
-    """auto | cpu | cuda[:n] | mps to a device that is there; DeviceError otherwise."""
-    if name == "auto":
-        if torch.cuda.is_available():
-            return torch.device("cuda", 0)
-        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise DeviceError(f"device {quoted(name)} is not one of auto, cpu, cuda, cuda:N, mps") from None
-    if device.type == "cuda":
-        if not torch.cuda.is_available():
-            raise DeviceError("no CUDA device here; use --device cpu, or see `voxcpm2 doctor`")
-        if (device.index or 0) >= torch.cuda.device_count():
-            raise DeviceError(f"{name}: this machine has {torch.cuda.device_count()} CUDA device(s)")
-        return torch.device("cuda", device.index or 0)
-    if device.type == "mps" and not torch.backends.mps.is_available():
-        raise DeviceError("no MPS device here; use --device cpu")
-    if device.type not in ("cpu", "mps"):
-        raise DeviceError(f"device {quoted(name)} is not one of auto, cpu, cuda, cuda:N, mps")
-    return device
-
-
-def resolve_dtype(name: str, device: torch.device) -> torch.dtype:
-    """auto | float32 | bfloat16 | float16; auto is bfloat16 on CUDA, else float32 (16 bit is slow or drifts)."""
-    if name == "auto":
-        return torch.bfloat16 if device.type == "cuda" else torch.float32
-    if name not in DTYPES:
-        raise DeviceError(f"dtype {quoted(name)} is not one of auto, {', '.join(DTYPES)}")
-    return DTYPES[name]
 
 
 def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto", lora: Path | None = None) -> VoxCPM2:
@@ -72,39 +38,53 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
 
     lora: the folder of an adapter to merge into the weights.
 
-    Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError.
+    Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError. What costs little is looked at
+    before a weight is read.
     """
     folder = Path(folder)
     config = check_folder(folder)
     to_device = resolve_device(device)
-    to_dtype = resolve_dtype(dtype, to_device)
-    with torch.device("meta"):
-        model = VoxCPM2(config)
-    vae_names = {f"audio_vae.{name}" for name in model.audio_vae.state_dict()}
-    parts = {
-        "": (pick_file(folder, MODEL_FILES), {k: v for k, v in model.state_dict().items() if k not in vae_names}),
-        "audio_vae.": (pick_file(folder, VAE_FILES), dict(model.audio_vae.state_dict())),
-    }
-    state: dict[str, torch.Tensor] = {}
+    tokenizer = Tokenizer.from_folder(folder, config.lm_config.vocab_size)
+    model = empty_model(config)
+    to_dtype = resolve_dtype(dtype, to_device, count_parameters(model))
+    check_room(weight_bytes(model, to_dtype), to_device, to_dtype, folder)
     with ExitStack() as stack:
-        adapter = read_lora(lora, lambda path: _open(path, stack)) if lora is not None else None
-        for prefix, (path, wanted) in parts.items():
-            read, shapes = _open(path, stack)
-            recipe = {name: _sources(name, model.get_submodule(prefix + name.rpartition(".")[0])) for name in wanted}
-            _compare(path, recipe, wanted, shapes)
-            if adapter is not None and not prefix:
-                read = adapter.merged(read, shapes)
-            kind = torch.float32 if prefix else to_dtype
+        parts = _open_parts(folder, model, stack, lora)
+        state: dict[str, torch.Tensor] = {}
+        shapes = {name: value.shape for name, value in model.state_dict().items()}
+        for prefix, (read, recipe) in parts.items():
             for name, sources in recipe.items():
-                tensors = [read(source) for source in sources.names]
-                for source, tensor in zip(sources.names, tensors, strict=True):
-                    if not tensor.is_floating_point():
-                        raise CheckpointError(f"{path}: tensor {source} holds {tensor.dtype}, not weights")
-                state[prefix + name] = sources.build(tensors).to(kind).to(to_device).contiguous()
+                tensor = torch.empty(
+                    shapes[prefix + name], device=to_device, dtype=torch.float32 if prefix else to_dtype
+                )
+                sources.fill(tensor, read)
+                state[prefix + name] = tensor
     _fold_mup(state, config)
     model.load_state_dict(state, strict=True, assign=True)
-    model.tokenizer = Tokenizer.from_folder(folder, config.lm_config.vocab_size)
+    model.tokenizer = tokenizer
     return finish(model, to_device)
+
+
+def _open_parts(
+    folder: Path, model: VoxCPM2, stack: ExitStack, lora: Path | None
+) -> dict[str, tuple[Read, dict[str, _Sources]]]:
+    """For the language model ("") and the audio VAE a reader, and how each of their tensors is made of the file's."""
+    wanted: dict[str, dict[str, torch.Tensor]] = {"": {}, VAE: {}}
+    for name, value in model.state_dict().items():
+        prefix = VAE if name.startswith(VAE) else ""
+        wanted[prefix][name.removeprefix(prefix)] = value
+    adapter = read_lora(lora, lambda path: open_weights(path, stack)) if lora is not None else None
+    parts = {}
+    for prefix, files in (("", MODEL_FILES), (VAE, VAE_FILES)):
+        path = pick_file(folder, files)
+        read, shapes = open_weights(path, stack)
+        owner = {name: model.get_submodule((prefix + name).rpartition(".")[0]) for name in wanted[prefix]}
+        recipe = {name: _sources(name, module) for name, module in owner.items()}
+        _compare(path, recipe, shapes)
+        if adapter is not None and not prefix:
+            read = adapter.merged(read, shapes)
+        parts[prefix] = read, recipe
+    return parts
 
 
 def encoder_identity(folder: Path) -> str:
@@ -112,7 +92,7 @@ def encoder_identity(folder: Path) -> str:
     config = check_folder(folder)
     digest = hashlib.sha256(f"{config.patch_size} {config.audio_vae_config.sample_rate}\n".encode())
     with ExitStack() as stack:
-        read, shapes = _open(pick_file(folder, VAE_FILES), stack)
+        read, shapes = open_weights(pick_file(folder, VAE_FILES), stack)
         for name in sorted(shapes):
             if name.startswith("encoder.") and not name.startswith(UNUSED):
                 digest.update(f"{name} {shapes[name]}\n".encode())
@@ -137,11 +117,20 @@ def folds_norms(device: torch.device, dtype: torch.dtype) -> bool:
     return device.type == "cuda" and dtype == torch.bfloat16
 
 
+@dataclass(frozen=True)
 class _Sources:
-    """Which tensors of the file make one of ours, and how."""
+    """Which tensors of the file make one of ours: by `fold`, or one below the other."""
 
-    def __init__(self, names: list[str], shapes: list[list[int]], build: Callable[[list[torch.Tensor]], torch.Tensor]):
-        self.names, self.shapes, self.build = names, shapes, build
+    names: list[str]
+    shapes: list[list[int]]
+    fold: Callable[..., torch.Tensor] | None = None
+
+    def fill(self, tensor: torch.Tensor, read: Read) -> None:
+        if self.fold is not None:
+            tensor.copy_(self.fold(*(read(name).float() for name in self.names)))
+            return
+        for name, rows in zip(self.names, tensor.split([shape[0] for shape in self.shapes]), strict=True):
+            read(name, rows)
 
 
 def _sources(name: str, module: torch.nn.Module) -> _Sources:
@@ -157,24 +146,20 @@ def _sources(name: str, module: torch.nn.Module) -> _Sources:
     if leaf == "weight" and isinstance(module, CausalTransposedConv):
         kernel = [shape[1] // 2, shape[0] // module.stride, 2 * module.stride]
         return _weight_normed(owner, kernel, CausalTransposedConv.matrix)
-    return _Sources([name], [shape], lambda t: t[0])
+    return _Sources([name], [shape])
 
 
 def _weight_normed(owner: str, shape: list[int], build: Callable[[torch.Tensor], torch.Tensor]) -> _Sources:
     names = [f"{owner}.weight_g", f"{owner}.weight_v"]
-    return _Sources(
-        names, [[shape[0], 1, 1], shape], lambda t: build(torch._weight_norm(t[1].float(), t[0].float(), 0))
-    )
+    return _Sources(names, [[shape[0], 1, 1], shape], lambda g, v: build(torch._weight_norm(v, g, 0)))
 
 
 def _stack(owner: str, leaves: tuple[str, ...], rows: list[int], columns: int) -> _Sources:
     parent = owner.rpartition(".")[0]
-    return _Sources([f"{parent}.{leaf}.weight" for leaf in leaves], [[r, columns] for r in rows], torch.cat)
+    return _Sources([f"{parent}.{leaf}.weight" for leaf in leaves], [[r, columns] for r in rows])
 
 
-def _compare(
-    path: Path, recipe: dict[str, _Sources], wanted: dict[str, torch.Tensor], shapes: dict[str, list[int]]
-) -> None:
+def _compare(path: Path, recipe: dict[str, _Sources], shapes: Shapes) -> None:
     expected = {name: shape for s in recipe.values() for name, shape in zip(s.names, s.shapes, strict=True)}
     missing = sorted(expected.keys() - shapes.keys())
     if missing:
@@ -189,42 +174,6 @@ def _compare(
 
 def _more(names: list[str]) -> str:
     return f" (and {len(names) - 1} more)" if len(names) > 1 else ""
-
-
-def _open(path: Path, stack: ExitStack) -> tuple[Callable[[str], torch.Tensor], dict[str, list[int]]]:
-    """A reader of single tensors, and the shapes of all."""
-    try:
-        faults.point("load")
-        check_regular(path)
-        if path.suffix == ".safetensors":
-            handle = stack.enter_context(safe_open(path, framework="pt"))
-            return handle.get_tensor, {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
-        # Files of torch before 1.6 are no zip archives and can't be mapped.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about what is refused below
-            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-        tensors = loaded.get("state_dict", loaded)
-        for name, value in tensors.items():
-            if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
-                raise ValueError(f"{quoted(name)} is not a plain tensor with a name")
-            if value.nbytes > value.untyped_storage().nbytes():  # would be made of little and take what it claims
-                raise ValueError(f"{quoted(name)} claims more numbers than the file holds")
-        return tensors.__getitem__, {name: list(value.shape) for name, value in tensors.items()}
-    except torch.OutOfMemoryError:  # a RuntimeError, and no fault of the file
-        raise
-    except (
-        OSError,
-        SafetensorError,
-        RuntimeError,
-        ValueError,
-        AttributeError,
-        EOFError,
-        KeyError,
-        TypeError,
-        pickle.UnpicklingError,
-    ) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise CheckpointError(f"{path}: damaged or not a weight file ({reason})") from None
 
 
 def _fold_mup(state: dict[str, torch.Tensor], config: ModelConfig) -> None:

@@ -111,7 +111,8 @@ class LocalBackend:
         with run.timer("loading the model"):
             from voxcli.run.session import Session  # brings torch: only when there is something to speak
 
-            loaded = load_engine(run.options, run.display.say, run.model)
+            pieces = sum(len(utterance.pieces) for utterance in utterances)
+            loaded = load_engine(run.options, run.display.say, run.model, pieces)
         run.display.started(loaded)
         yield from Session(
             loaded.engine,

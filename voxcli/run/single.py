@@ -84,7 +84,7 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
     with cleanup(), Display(Summary(), plan) as display, interruptible():
         for warning in plan.warnings:
             display.say(warning)
-        loaded = load_engine(options, display.say)
+        loaded = load_engine(options, display.say, requests=1)
         from voxcli.run.stream import Stream, write_stream
 
         display.started(loaded)

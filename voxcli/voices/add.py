@@ -33,7 +33,7 @@ def add_voice(
         raise InputError("--text has no letter and no digit: it wants the words of the recording")
     check_voice(recording)
     prepare_folder(path.parent)
-    loaded = load_engine(options, say)
+    loaded = load_engine(options, say, requests=1)
     engine = loaded.engine
     voice = read_voice(recording, engine.model.encoder_rate)
     latents = {"reference": engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()}

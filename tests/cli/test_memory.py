@@ -1,0 +1,55 @@
+"""Memory that runs out for real: commands under a limit of the address space."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits a process as Linux does")
+
+# The command's own limit, once torch is there: so that it is the model and its tables that have no room.
+LIMITED = """
+import resource, sys, soundfile, torch
+from voxcli.cli.main import run
+import voxcli.engine.engine, voxcli.model.weights, voxcli.run.session
+size = int(next(line for line in open("/proc/self/status") if line.startswith("VmSize")).split()[1]) * 1024
+resource.setrlimit(resource.RLIMIT_AS, (size + int(sys.argv[1]) * 2**20,) * 2)
+sys.exit(run(sys.argv[2:]))
+"""
+
+
+def limited(mib: int, *arguments: str) -> tuple[int, list[str]]:
+    """Exit code and lines for people of a command that may take so much more than its libraries."""
+    ended = subprocess.run(
+        [sys.executable, "-c", LIMITED, str(mib), *arguments], capture_output=True, text=True, timeout=300, check=False
+    )
+    return ended.returncode, ended.stderr.splitlines()
+
+
+def test_a_model_that_does_not_fit_is_one_line(demo_voice: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a.wav"
+    for mib in (60, 100):  # no room to look into the file; for all of the weights
+        code, said = limited(mib, "synth", "Hi.", "-o", str(out), "--model", str(demo_voice))
+        assert (code, len(said)) == (3, 1), said
+        assert said[0].startswith(f"voxcpm2: {demo_voice} does not fit into the memory here ("), said
+    assert not out.exists()
+
+
+def test_one_line_takes_no_tables_for_thirty_two(demo_voice: Path, tmp_path: Path) -> None:
+    """The cache of the usual 32 requests alone would take 290 MiB of addresses."""
+    out = tmp_path / "a.wav"
+    arguments = ("synth", "Hi.", "-o", str(out), "--model", str(demo_voice), "--steps", "2", "--seed", "1")
+    code, said = limited(260, *arguments)
+    assert code == 0, said
+    assert out.is_file()
+
+
+def test_a_batch_that_no_memory_can_hold_is_refused(demo_voice: Path, tmp_path: Path) -> None:
+    (tmp_path / "lines.txt").write_text("Hi.\n")
+    arguments = ("batch", str(tmp_path / "lines.txt"), "-o", str(tmp_path / "out"), "--model", str(demo_voice))
+    code, said = limited(2**20, *arguments, "--max-batch", "1000000000")
+    assert code == 3, said
+    assert "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory)" in said[-1]

@@ -1,0 +1,134 @@
+"""Weight files: tensors by name, one at a time, each in memory of its own.
+
+Nothing of a file stays in memory but what was asked for: a mapped file counts beside the weights made of it, and a
+mapping that is never let go holds them twice. Pickled files are read with `weights_only=True`, always.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import warnings
+import zipfile
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from voxcli import faults
+from voxcli.errors import CheckpointError, quoted
+from voxcli.files.read import check_regular, open_regular
+from voxcli.memory import is_out_of_memory
+
+Shapes: TypeAlias = dict[str, list[int]]
+
+FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+BLOCK = 1 << 24  # bytes of a tensor of another dtype that are on their way at once
+
+
+class Read(Protocol):
+    """Reads the tensor of that name.
+
+    into: contiguous, of the tensor's shape, any dtype and device: filled and returned. None: a tensor of its own, in
+          the file's dtype.
+    """
+
+    def __call__(self, name: str, into: torch.Tensor | None = None) -> torch.Tensor: ...
+
+
+def open_weights(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
+    """A reader of single tensors, and the shapes of all. `stack` closes the file.
+
+    Raises CheckpointError for a file that is damaged or of another kind, at once or from the reader; what means that
+    memory ran out is raised as it comes.
+    """
+    try:
+        faults.point("load")
+        check_regular(path)
+        if path.suffix == ".safetensors":
+            return _open_safetensors(path, stack)
+        return _open_pickle(path)
+    except (
+        OSError,
+        SafetensorError,
+        RuntimeError,
+        ValueError,
+        AttributeError,
+        EOFError,
+        KeyError,
+        TypeError,
+        pickle.UnpicklingError,
+    ) as error:
+        if is_out_of_memory(error):
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise CheckpointError(f"{path}: damaged or not a weight file ({reason})") from None
+
+
+def _open_safetensors(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
+    """The library checks the header, against the size of the file too; the numbers are read without its mapping."""
+    with safe_open(path, framework="pt") as handle:
+        shapes = {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
+    file = stack.enter_context(open_regular(path))
+    size = int.from_bytes(file.read(8), "little")
+    header = json.loads(file.read(size))
+    block = torch.empty(BLOCK, dtype=torch.uint8)  # one for all: what comes and goes between weights leaves holes
+
+    def read(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
+        entry = header[name]
+        dtype = FLOATS.get(entry["dtype"])
+        if dtype is None:
+            raise CheckpointError(f"{path}: tensor {name} holds {entry['dtype']}, not weights")
+        tensor = torch.empty(shapes[name], dtype=dtype) if into is None else into
+        try:
+            file.seek(8 + size + entry["data_offsets"][0])
+            _fill(tensor, file, dtype, block)
+        except OSError as error:
+            raise CheckpointError(f"{path}: can't be read ({error})") from None
+        return tensor
+
+    return read, shapes
+
+
+def _fill(tensor: torch.Tensor, file: BinaryIO, dtype: torch.dtype, block: torch.Tensor) -> None:
+    """Fill a contiguous tensor with the numbers of `dtype` that come next. Raises OSError."""
+    flat = tensor.view(-1)
+    if tensor.is_cpu and tensor.dtype == dtype:
+        _read_all(file, flat)
+        return
+    numbers = block.view(dtype)
+    for part in flat.split(len(numbers)):
+        _read_all(file, numbers[: len(part)])
+        part.copy_(numbers[: len(part)])
+
+
+def _read_all(file: BinaryIO, numbers: torch.Tensor) -> None:
+    content = numbers.view(torch.uint8).numpy().data
+    while len(content):
+        count = file.readinto(content)  # type: ignore[attr-defined]
+        if not count:
+            raise OSError("it ends too early")
+        content = content[count:]
+
+
+def _open_pickle(path: Path) -> tuple[Read, Shapes]:
+    # Files of torch before 1.6 are no zip archives and can't be mapped.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about what is refused below
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    tensors = loaded.get("state_dict", loaded)
+    for name, value in tensors.items():
+        if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
+            raise ValueError(f"{quoted(name)} is not a plain tensor with a name")
+        if value.nbytes > value.untyped_storage().nbytes():  # would be made of little and take what it claims
+            raise ValueError(f"{quoted(name)} claims more numbers than the file holds")
+
+    def read(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
+        tensor = tensors[name]
+        if not tensor.is_floating_point():
+            raise CheckpointError(f"{path}: tensor {name} holds {tensor.dtype}, not weights")
+        return tensor.clone() if into is None else into.copy_(tensor)
+
+    return read, {name: list(value.shape) for name, value in tensors.items()}
