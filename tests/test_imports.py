@@ -2,8 +2,8 @@
 
     cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
-text, audio, files, terminal, interrupts, errors, extras and faults are leaves that any room may import (kernels, model
-and engine know no text and no sound files).
+text, audio, files, terminal, interrupts, errors and faults are leaves that any room may import (kernels, model and
+engine know no text and no sound files).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "voxcli"
 
-LEAVES = {"text", "audio", "files", "terminal", "interrupts", "memory", "errors", "extras", "faults"}
+LEAVES = {"text", "audio", "files", "terminal", "interrupts", "memory", "errors", "faults"}
 # leaves that the engine's rooms and other leaves may import
-BELOW = {"errors", "extras", "faults", "files", "interrupts", "memory", "terminal"}
+BELOW = {"errors", "faults", "files", "interrupts", "memory", "terminal"}
 KERNELS = {"kernels", "errors"}
 MODEL = {"model", *KERNELS, *BELOW}
 ENGINE = {"engine", *MODEL}
@@ -39,12 +39,11 @@ ALLOWED = {
     "engine": ENGINE,
     "model": MODEL,
     "kernels": KERNELS,
-    "text": {"text", "errors", "extras"},
+    "text": {"text", "errors"},
     "audio": {"audio", *BELOW},
     "files": {"files", *BELOW},
     "terminal": {"errors"},
     "errors": set(),
-    "extras": set(),
     "faults": set(),
     "interrupts": set(),
     "memory": set(),
@@ -52,7 +51,18 @@ ALLOWED = {
     "__init__": {"engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
-WITHOUT_TORCH = {"inputs", "artifacts", *LEAVES}
+WITHOUT_TORCH = {
+    "inputs",
+    "artifacts",
+    "text",
+    "audio",
+    "files",
+    "terminal",
+    "interrupts",
+    "memory",
+    "errors",
+    "faults",
+}
 
 
 ROOMS = {"voxcli", *(f"voxcli.{path.parent.name}" for path in PACKAGE.glob("*/__init__.py"))}

@@ -17,8 +17,7 @@ from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, vo
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
-from voxcli.cli.usage import usage_error
-from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line
+from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line, shortened
 from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
 from voxcli.memory import is_out_of_memory
 from voxcli.terminal import one_line, shown
@@ -126,11 +125,13 @@ def _check_working_directory() -> None:
 
 
 def _tell_usage(error: Any) -> int:
-    """One line for an error of the parser; a command without any argument shows its help."""
+    """What click says in four lines, in one; a command without any argument shows its help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
-        _tell(usage_error(error))
+        message = shortened(error.format_message().rstrip("."), 300)  # it quotes what was typed
+        command = error.ctx.command_path if getattr(error, "ctx", None) else "voxcpm2"
+        _tell(f"{message[:1].lower()}{message[1:]}; see `{command} --help`")
     return InputError.exit_code
 
 
