@@ -2,8 +2,8 @@
 
     cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
-text, audio, files, terminal, interrupts, errors and faults are leaves that any room may import (kernels, model and
-engine know no text and no sound files).
+text, audio, files, terminal, interrupts, errors, extras and faults are leaves that any room may import (kernels, model
+and engine know no text and no sound files).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "voxcli"
 
-LEAVES = {"text", "audio", "files", "terminal", "interrupts", "memory", "errors", "faults"}
+LEAVES = {"text", "audio", "files", "terminal", "interrupts", "memory", "errors", "extras", "faults"}
 # leaves that the engine's rooms and other leaves may import
-BELOW = {"errors", "faults", "files", "interrupts", "memory", "terminal"}
+BELOW = {"errors", "extras", "faults", "files", "interrupts", "memory", "terminal"}
 KERNELS = {"kernels", "errors"}
 MODEL = {"model", *KERNELS, *BELOW}
 ENGINE = {"engine", *MODEL}
@@ -39,11 +39,12 @@ ALLOWED = {
     "engine": ENGINE,
     "model": MODEL,
     "kernels": KERNELS,
-    "text": {"text", "errors"},
+    "text": {"text", "errors", "extras"},
     "audio": {"audio", *BELOW},
     "files": {"files", *BELOW},
     "terminal": {"errors"},
     "errors": set(),
+    "extras": set(),
     "faults": set(),
     "interrupts": set(),
     "memory": set(),
@@ -51,18 +52,7 @@ ALLOWED = {
     "__init__": {"engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
-WITHOUT_TORCH = {
-    "inputs",
-    "artifacts",
-    "text",
-    "audio",
-    "files",
-    "terminal",
-    "interrupts",
-    "memory",
-    "errors",
-    "faults",
-}
+WITHOUT_TORCH = {"inputs", "artifacts", *LEAVES}
 
 
 ROOMS = {"voxcli", *(f"voxcli.{path.parent.name}" for path in PACKAGE.glob("*/__init__.py"))}

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.terminal import one_line, shown
+from voxcli.terminal import counted, nearest, one_line, shown
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,36 @@ def test_what_a_terminal_would_obey_is_escaped(name: str, seen: str) -> None:
 
 def test_a_message_is_one_line_and_keeps_its_spaces() -> None:
     assert one_line("two  spaces.wav: the disk \n  is\r\nfull\x1b\n") == r"two  spaces.wav: the disk is full\x1b"
+
+
+def test_a_noun_agrees_with_its_number() -> None:
+    assert [counted(count, "line") for count in (0, 1, 2)] == ["0 lines", "1 line", "2 lines"]
+    assert [counted(count, "patch", "patches") for count in (1, 2)] == ["1 patch", "2 patches"]
+
+
+OPTIONS = ["--cfg", "--out", "--file", "--steps", "--max-chars", "--max-seconds", "--sample-rate", "--ref"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("--step", "--steps"),  # one left out
+        ("--setps", "--steps"),  # neighbours exchanged
+        ("--Steps", "--steps"),
+        ("--sampling-rate", "--sample-rate"),  # three slips in thirteen characters
+        ("--output", "--out"),  # begins alike
+        ("--max-sec", "--max-seconds"),
+        ("--max", None),  # begins like two
+        ("--gpu", None),
+        ("--quiet", None),
+        ("--verbose", None),
+        ("--c", None),
+        ("--" + "x" * 100_000, None),
+    ],
+)
+def test_only_a_near_name_is_a_guess(name: str, meant: str | None) -> None:
+    assert nearest(name, OPTIONS) == meant
+
+
+def test_no_guess_among_nothing() -> None:
+    assert nearest("anna", []) is None

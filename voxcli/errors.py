@@ -36,8 +36,10 @@ __all__ = [
 ]
 
 from dataclasses import dataclass
+from pathlib import Path
 
-MAX_QUOTED = 100  # characters of a value in a message
+MAX_QUOTED = 80  # characters of a value in a message
+MAX_PATH = 240  # ... and of a path, which people copy
 MAX_MESSAGE = 600  # characters of a message, whatever is quoted in it
 
 
@@ -55,13 +57,14 @@ def shortened(text: object, limit: int = MAX_QUOTED) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as messages quote it: as Python writes it, and at most MAX_QUOTED characters of it.
+    """A value as messages quote it: as Python writes it, and at most MAX_QUOTED characters of it, MAX_PATH of a path.
 
     >>> quoted("a.wav")
     "'a.wav'"
     """
+    limit = MAX_PATH if isinstance(value, Path) else MAX_QUOTED
     try:
-        return shortened(repr(shortened(value, 2 * MAX_QUOTED) if isinstance(value, str) else value))
+        return shortened(repr(shortened(value, limit) if isinstance(value, str | Path) else value), limit)
     except ValueError:  # Python writes no whole number of more than 4,300 digits
         return f"a {type(value).__name__} too large to show"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from voxcli.errors import OutputError
@@ -42,6 +43,35 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60:02d} min"
 
 
-def counted(count: int, noun: str) -> str:
-    """1 line, 2 lines."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """1 line, 2 lines; `plural` is for nouns that do more than add an s."""
+    return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that was probably meant: a slip of the finger away, or the only one that begins alike.
+
+    A slip in every four characters is allowed, and one in any name. What is farther away is no guess but a lottery.
+    """
+    known = list(known)
+    limit = max(1, len(name.strip("-")) // 4)
+    near = [other for other in known if abs(len(name) - len(other)) <= limit]
+    slips = {other: _distance(name.lower(), other.lower()) for other in near}
+    if slips and min(slips.values()) <= limit:
+        return min(slips, key=lambda other: slips[other])
+    alike = [other for other in known if name.startswith(other) or other.startswith(name)]
+    return alike[0] if len(alike) == 1 and min(len(name.strip("-")), len(alike[0].strip("-"))) >= 3 else None
+
+
+def _distance(first: str, second: str) -> int:
+    """Optimal string alignment: inserted, left out, exchanged characters, and neighbours that changed places."""
+    before: list[int] = []
+    row = list(range(len(second) + 1))
+    for i, left in enumerate(first, 1):
+        two_before, before, row = before, row, [i]
+        for j, right in enumerate(second, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (left != right))
+            if i > 1 and j > 1 and left == second[j - 2] and first[i - 2] == right:
+                cost = min(cost, two_before[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

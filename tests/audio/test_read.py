@@ -304,7 +304,82 @@ def test_samples_that_are_not_numbers(tmp_path: Path, value: float) -> None:
     samples = speech(1.5)
     samples[[7, 9000]] = value
     soundfile.write(path, samples, RATE, subtype="FLOAT")
-    assert refused(path) == "2 of its samples are not numbers (NaN or infinite)"
+    assert refused(path) == "it has samples that are not finite: 2 of 16,000"
+
+
+def test_what_is_too_short_is_not_said_to_be_long_enough(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    for frames, told in ((RATE - 1, "0.99"), (RATE - 200, "0.98"), (RATE // 2, "0.50")):
+        soundfile.write(path, speech(2.0)[:frames], RATE)
+        assert refused(path) == f"only {told} s long; a voice needs 1 s at least"
+    soundfile.write(path, speech(2.0)[:RATE], RATE)
+    check_voice(path)
+    path.write_bytes(wav_header(2 * 1000 * RATE) + pcm16(speech(998.0, level=0.5)))
+    assert refused_early(path) == "the file is cut off; only 99% of the sound its header promises is there"
+
+
+def odd_files(folder: Path) -> dict[str, Path]:
+    """Files of which only some can be a voice."""
+    rng = np.random.default_rng(0)
+    noise = rng.uniform(-1, 1, 5 * RATE)
+    late = np.concatenate((np.zeros(4 * RATE), speech(2.0)))
+    sounds = {
+        "speech": (speech(3.0), "PCM_16"),
+        "silence": (np.zeros(3 * RATE), "PCM_16"),
+        "offset": (np.full(3 * RATE, 0.5), "PCM_16"),
+        "late": (late, "PCM_16"),
+        "very late": (np.concatenate((np.zeros(61 * RATE), speech(2.0))), "PCM_16"),
+        "a click": (np.concatenate((np.zeros(RATE), [0.9], np.zeros(3 * RATE))), "PCM_16"),
+        "short": (speech(0.9), "PCM_16"),
+        "nearly short": (speech(1.0), "PCM_16"),
+        "NaN late": (np.concatenate((speech(5.0), [np.nan])), "FLOAT"),
+        "infinite": (np.concatenate(([np.inf], speech(2.0))), "DOUBLE"),
+        "NaN too late": (np.concatenate((speech(61.0), [np.nan])), "FLOAT"),
+        "float": (speech(2.0), "FLOAT"),
+        **{f"level {level:g}": (level * noise, "PCM_24") for level in (3e-5, 1e-4, 1.7e-4, 1.8e-4, 2e-4, 1e-3, 2e-3)},
+    }
+    for name, (samples, subtype) in sounds.items():
+        soundfile.write(folder / f"{name}.wav", samples, RATE, subtype=subtype)
+    return {name: folder / f"{name}.wav" for name in sounds}
+
+
+def test_what_can_not_be_a_voice_is_found_by_looking(tmp_path: Path) -> None:
+    refused_by: dict[str, list[str]] = {"check_voice": [], "read_voice": []}
+    for name, path in odd_files(tmp_path).items():
+        for look in (check_voice, lambda path: read_voice(path, RATE)):
+            try:
+                look(path)
+            except AudioError as error:
+                refused_by["check_voice" if look is check_voice else "read_voice"].append(f"{name}: {error}")
+    assert refused_by["check_voice"] == refused_by["read_voice"]
+    names = [line.split(":")[0] for line in refused_by["check_voice"]]
+    assert names == [
+        "silence",
+        "offset",
+        "very late",
+        "short",
+        "NaN late",
+        "infinite",
+        "level 3e-05",
+        "level 0.0001",
+        "level 0.00017",
+    ]
+
+
+def test_looking_at_a_usual_recording_reads_seconds_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    soundfile.write(tmp_path / "a.wav", speech(600.0), RATE)
+    read = soundfile.SoundFile.read
+    frames = 0
+
+    def counted(self: soundfile.SoundFile, *arguments: object, **values: object) -> np.ndarray:
+        nonlocal frames
+        block = read(self, *arguments, **values)
+        frames += len(block)
+        return block
+
+    monkeypatch.setattr(soundfile.SoundFile, "read", counted)
+    check_voice(tmp_path / "a.wav")
+    assert frames < 4 * RATE
 
 
 def test_too_short(tmp_path: Path) -> None:

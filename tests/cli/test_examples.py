@@ -106,7 +106,7 @@ def parse(arguments: list[str]) -> None:
     ("arguments", "told"),
     [
         (["synth", "Hello.", "-o", "a.wav", "--nonsense"], "No such option"),
-        (["voices", "ad"], "No such command"),
+        (["voices", "ad"], "no such command"),
         (["synth", "Hello."], "Missing"),
     ],
 )
@@ -134,6 +134,20 @@ def test_a_shell_completes_commands_presets_and_voices(here: None) -> None:
     assert completed("voxcpm2 synth --voice a") == ["anna"]
     assert completed("voxcpm2 voices remove b") == ["ben"]
     assert "--normalize" in completed("voxcpm2 synth --no")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("batch --device c", ["cpu", "cuda"]),
+        ("bench --dtype ", ["auto", "float32", "bfloat16", "float16"]),
+        ("synth --format wav", ["wav", "wav24", "wavf"]),
+        ("clone --subtitles ", ["srt", "vtt"]),
+        ("batch --input-format m", ["markdown"]),
+    ],
+)
+def test_a_shell_completes_the_words_of_an_option(words: str, offered: list[str]) -> None:
+    assert completed(f"voxcpm2 {words}") == offered
 
 
 def test_the_completion_script_can_be_shown() -> None:

@@ -313,12 +313,12 @@ def test_a_line_that_was_cut_off_makes_the_exit_code_1_unless_that_is_allowed(
     command = ["batch", "lines.txt", "-o", "out", "--steps", "3", "--seed", "1", "--max-seconds", "1"]
     assert run(command) == 1
     told = capsys.readouterr().err
-    assert "1 of 1 lines done, 0 failed" in told
+    assert "1 of 1 line done, 0 failed" in told
     assert "1 cut off at a length limit (stop_reason: length)" in told
     assert "1 with warnings (see results.jsonl)" in told
     assert results()[0]["warnings"] == ["cut off at a length limit"]
     assert run([*command, "--allow-truncated"]) == 0
-    assert "1 of 1 lines done (1 before), 0 failed" in capsys.readouterr().err
+    assert "1 of 1 line done (1 before), 0 failed" in capsys.readouterr().err
     assert run(command) == 1  # kept, and still cut off
 
 

@@ -91,9 +91,13 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["voices", "list"]) == 0
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err == f"voxcpm2: no voices yet in {voices_folder()}; `voxcpm2 voices add NAME --ref FILE` makes one\n"
+    hint = "add one with `voxcpm2 voices add NAME --ref FILE`"
+    assert shown.err == f"voxcpm2: no voices yet in {voices_folder()}; {hint}\n"
     assert run(["voices", "add", "anna", "--ref", "v.wav", "--text", "Hum."]) == 0
     assert run(["voices", "add", "benjamin", "--ref", "v.wav"]) == 0
+    capsys.readouterr()
+    assert run(["voices", "remove", "anan"]) == 2
+    assert capsys.readouterr().err == "voxcpm2: no voice 'anan'; did you mean 'anna'?\n"
     (voices_folder() / "odd.safetensors").write_text("what")
     capsys.readouterr()
     assert run(["voices", "list"]) == 0

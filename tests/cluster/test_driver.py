@@ -250,7 +250,7 @@ def test_where_no_worker_can_be_started_again_the_others_go_on(
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(fleet.made) == 3
     [told] = [remark for remark in said if "can't be started again" in remark]
-    assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 go on without it")
+    assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 worker left")
 
 
 def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoint: Path, tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_what_is_asked_for(
     found: Crew | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crew, "find_spec", lambda name: object())
+    monkeypatch.setattr(crew, "missing", lambda extra: [])
     assert make_crew(workers, address, max_retries) == found
 
 
@@ -38,7 +38,7 @@ def test_what_is_asked_for(
     [("0", None, "--workers"), ("-1", None, "--workers"), ("two", None, "--workers"), ("2", " ", "--ray-address")],
 )
 def test_what_is_refused(workers: str, address: str | None, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "find_spec", lambda name: object())
+    monkeypatch.setattr(crew, "missing", lambda extra: [])
     with pytest.raises(InputError, match=told):
         make_crew(workers, address, None)
 

@@ -95,7 +95,7 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
         ({"text": "a", "id": ""}, "line 1: id: string should have at least 1 character, not ''"),
         (
             {"text": "a", "id": "x" * 201},
-            f"line 1: id: string should have at most 200 characters, not '{'x' * 36}...",
+            f"line 1: id: string should have at most 200 characters, not '{'x' * 38}...{'x' * 37}'",
         ),
         ({"text": "a", "steps": "ten"}, "line 1: steps: input should be a valid integer, not 'ten'"),
         ({"text": "a", "steps": True}, "line 1: steps: input should be a valid integer, not True"),

@@ -65,7 +65,7 @@ def test_numbers_and_truth_values_are_as_one_writes_them() -> None:
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(InputError, match=r"is a spreadsheet: .* pip install 'voxcpm2\[tables\]'; or save it as \.csv"):
+    with pytest.raises(InputError, match=r"is a spreadsheet: .* pip install python-calamine; or save it as \.csv"):
         read(tmp_path, sheets.xlsx({"A": TABLE}), "a.xlsx")
 
 

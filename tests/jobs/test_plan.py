@@ -69,7 +69,10 @@ def test_a_text_without_a_word_is_refused(text: str) -> None:
 
 
 def test_a_described_continuation_is_refused_and_names_both() -> None:
-    with pytest.raises(InputError, match=r"\(warm voice\) and prompt_audio exclude each other"):
+    with pytest.raises(
+        InputError,
+        match=r"^the text describes the voice \(warm voice\) and continues a recording: a voice is .*, not both$",
+    ):
         prepare(job("(warm voice) Hello.", prompt_audio=Path("p.wav"), prompt_text="Before."))
 
 
@@ -121,9 +124,9 @@ def test_a_voice_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_plan_for_people(tmp_path: Path) -> None:
     plan = make_plan([job("a" * 150, id="x", ref=voice(tmp_path / "v.wav")), job("!", id="y", line=2)])
     assert plan.lines() == [
-        "1 lines to speak, about 10.0 s of audio",
-        "1 voice files",
-        "1 lines that can't be spoken:",
+        "1 line to speak, about 10.0 s of audio",
+        "1 voice file",
+        "1 line that can't be spoken:",
         "  line 2 (y): the text has nothing to speak: no letter and no digit",
     ]
 

@@ -70,6 +70,8 @@ def test_else_the_demo_voice_with_one_line(
     said: list[str] = []
     assert choose_model(None, said.append).folder == demo
     assert said == [DEMO_NOTICE]
+    assert choose_model(None, said.append).folder == demo
+    assert said == [DEMO_NOTICE], "once a day"
     assert "voxcpm2 download" in DEMO_NOTICE
 
 

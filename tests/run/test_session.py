@@ -172,6 +172,18 @@ def test_pieces_with_a_voice_of_their_own_wait_for_nobody(tmp_path: Path) -> Non
     assert [len(request.prompt.patches) for request in engine.requests] == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize(("shortest", "longest"), [(5.0, 5.05), (4.9, 4.97), (1.0, 1.01), (3.2, 3.21)])
+def test_a_file_is_no_shorter_than_asked_for_where_patches_do_not_fit_the_limit(
+    tmp_path: Path, shortest: float, longest: float
+) -> None:
+    settings = Settings(min_seconds=shortest, max_seconds=longest)
+    engine = FakeEngine()
+    outcomes = speak(tmp_path, engine, [job(tmp_path, "a", "Hello there, everybody. " * 5, settings=settings)])
+    assert engine.requests[0].sampling.max_len == math.ceil(shortest / PATCH_S - 1e-6)
+    assert shortest <= soundfile.info(tmp_path / "a.wav").duration <= longest
+    assert outcomes["a"].result.duration_s == pytest.approx(min(longest, math.ceil(shortest / PATCH_S) * PATCH_S))
+
+
 def test_max_seconds_bounds_the_joined_pieces_too(tmp_path: Path) -> None:
     settings = Settings(max_chars=30, max_seconds=6.0)
     result = speak(tmp_path, FakeEngine(), [job(tmp_path, "a", LONG, settings=settings)])["a"].result

@@ -112,6 +112,18 @@ def test_max_seconds_and_the_rate_hold(model: VoxCPM2) -> None:
     assert len(sink.getvalue()) == 2 * 1.5 * model.sample_rate
 
 
+@pytest.mark.parametrize("shortest", [0.3, 1.0, 1.23])
+@pytest.mark.parametrize("room", [0.001, 0.05, 0.2])
+@pytest.mark.parametrize("chars", [20, 240])
+def test_sound_is_as_long_as_was_asked_for_however_narrow_that_is(
+    model: VoxCPM2, shortest: float, room: float, chars: int
+) -> None:
+    """Also where no whole number of patches lies between the shortest and the longest."""
+    sound = stream(model, min_seconds=shortest, max_seconds=shortest + room, max_chars=chars)
+    samples = sum(map(len, sound))
+    assert round(shortest * model.sample_rate) <= samples <= round((shortest + room) * model.sample_rate)
+
+
 def test_the_header_is_that_of_a_wav_file(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros(10), 22_050, subtype="PCM_16")
     theirs = (tmp_path / "a.wav").read_bytes()[:44]

@@ -10,6 +10,7 @@ from voxcli.errors import InputError
 from voxcli.voices.store import (
     VoiceInfo,
     check_new,
+    check_voice_file,
     read_info,
     read_latents,
     remove_voice,
@@ -57,7 +58,7 @@ def test_names_of_any_script(name: str) -> None:
 def test_a_missing_voice_names_those_there_are() -> None:
     with pytest.raises(InputError) as caught:
         read_info(voice_path("anna"))
-    assert str(caught.value) == "no voice 'anna', there are none yet; `voxcpm2 voices add anna --ref FILE` makes it"
+    assert str(caught.value) == "no voice 'anna', there are none yet; `voxcpm2 voices add anna --ref FILE` adds it"
     write_voice(voice_path("ben"), INFO, LATENTS)
     with pytest.raises(InputError, match=r"^no voice 'anna', there are ben; `voxcpm2 voices add anna"):
         remove_voice("anna")
@@ -84,6 +85,15 @@ def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"a\.safetensors") as caught:
             read(path)
         assert "\n" not in str(caught.value)
+    for latents, told in (
+        ({"prompt": LATENTS["reference"]}, "it has no reference"),
+        ({"reference": LATENTS["reference"][0]}, "or latents of another shape"),
+        ({"reference": LATENTS["reference"][:0]}, "or latents of another shape"),
+        (LATENTS, "it has words and no prompt"),
+    ):
+        write_voice(path, INFO, latents)
+        with pytest.raises(InputError, match=rf"a\.safetensors is damaged: .*{told}"):
+            check_voice_file(path)
     write_voice(path, INFO, {"reference": np.full((1, 2, 4), np.nan, np.float32)})
     with pytest.raises(InputError, match="is damaged: its reference is not made of numbers"):
         read_latents(path)

@@ -13,14 +13,14 @@ from voxcli.artifacts.joined import Part, write_joined
 from voxcli.artifacts.page import write_page
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
-from voxcli.errors import InputError, VoxError
+from voxcli.errors import InputError, VoxError, quoted
 from voxcli.files.write import check_place, prepare_folder
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import OutputFolder, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 
 
 class Products:
@@ -49,7 +49,7 @@ class Products:
         self._results: dict[str, Result] = {}
         self._refuse_clashes(ProtectedInputs() if inputs is None else inputs)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"the report is a page: end its name with .html, not {report.name!r}")
+            raise InputError(f"the report is a page: end its name with .html, not {quoted(report.name)}")
 
     @property
     def folders(self) -> set[Path]:
@@ -108,7 +108,7 @@ class Products:
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
-        say(f"{path}: {clock(whole.duration_s)} of audio, {len(parts)} files joined")
+        say(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(parts), 'file')} joined")
 
     def _result(self, job: Job) -> Result:
         found = self._results.get(job.id)
@@ -139,7 +139,7 @@ class Products:
         for owner, found in registry.overwritten(inputs):
             raise InputError(f"{_file_of(owner)} would write over {found}: give it another name")
         for owner, folder, other in registry.in_the_way():
-            raise InputError(f"{_file_of(owner)} would lie in {folder!r}, which is {_file_of(other)}")
+            raise InputError(f"{_file_of(owner)} would lie in {quoted(folder)}, which is {_file_of(other)}")
 
 
 def _file_of(owner: Job | str) -> str:
@@ -156,4 +156,4 @@ def _joined_format(path: Path, first: Job) -> str:
 
 
 def _count(jobs: Sequence[Job]) -> str:
-    return "1 line is" if len(jobs) == 1 else f"{len(jobs)} lines are"
+    return counted(len(jobs), "line is", "lines are")

@@ -21,7 +21,7 @@ from voxcli.errors import AudioError
 from voxcli.files.write import write_atomic
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 
 BARS = 96
 HEIGHT = 32
@@ -77,7 +77,7 @@ def _urgency(result: Result) -> int:
 def _remarks(result: Result) -> list[str]:
     remarks = [result.error] if result.error else []
     if result.attempts is not None and result.attempts > 1:
-        remarks.append(f"{result.attempts} attempts")
+        remarks.append(counted(result.attempts, "attempt"))
     return [*remarks, *result.warnings]
 
 

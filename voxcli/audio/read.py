@@ -12,7 +12,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from voxcli.audio.levels import active_rms, quietest_place
+from voxcli.audio.levels import FRAME_S, active_rms, quietest_place
 from voxcli.audio.resample import resample
 from voxcli.audio.source import check_end, open_sound, refuse_cut_off
 from voxcli.errors import AudioError
@@ -24,6 +24,10 @@ __all__ = ["Voice", "check_voice", "read_voice"]
 # most; below SILENT (-80 dBFS, a few steps of 16 bits) there is nothing to lift.
 QUIET_RMS, LIFTED_RMS, PEAK, SILENT_RMS = 0.01, 0.05, 0.9, 1e-4
 
+MIN_S, MAX_S = 1.0, 60.0  # of a voice: shorter is refused, longer is cut
+
+_NOT_ALL_NUMBERS = ("FLOAT", "DOUBLE")  # encodings that can hold NaN and infinity
+_START_S = 3.0
 _BLOCK_FRAMES = 1 << 16
 _CUT_WINDOW_S = 10.0
 
@@ -48,39 +52,70 @@ class Voice:
 
 
 def check_voice(path: Path) -> None:
-    """Raise AudioError when `path` is not a whole sound file with samples in it. Cheap: reads its start and its end."""
+    """Raise AudioError for a file that `read_voice` refuses.
+
+    Cheap: reads the start and the end of the file, and the rest of what would be used only where those leave a doubt.
+    """
     with open_sound(path) as (_, sound):
         check_end(path, sound)
+        sound.seek(0)
+        if not _is_surely_usable(path, sound):
+            sound.seek(0)
+            _prepared(path, sound, MIN_S, MAX_S)
 
 
-def read_voice(path: Path, rate: int, *, min_s: float = 1.0, max_s: float = 60.0) -> Voice:
+def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MAX_S) -> Voice:
     """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
 
     A mono file at `rate` with a normal level comes back bit for bit. Memory is bounded by `max_s`, whatever the file's
-    length. Raises AudioError, naming the file and the reason, for what `check_voice` refuses, for silence, for
-    samples that are not numbers and for less than `min_s` seconds.
+    length. Raises AudioError, naming the file and the reason, for what is not a whole sound file with samples in it,
+    for silence, for samples that are not numbers and for less than `min_s` seconds.
     """
     with open_sound(path) as (file, sound):
-        native, channels, length_s = sound.samplerate, sound.channels, sound.frames / sound.samplerate
-        samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
+        native, channels = sound.samplerate, sound.channels
+        samples, notes = _prepared(path, sound, min_s, max_s)
         sha256 = _sha256(file)
-    if broken := np.count_nonzero(~np.isfinite(samples)):
-        raise AudioError(f"{shown(path)}: {broken:,} of its samples are not numbers (NaN or infinite)")
-    notes: list[str] = []
     if (native, channels) != (rate, 1):
-        notes.append(f"{_khz(native)} {_named(channels)} -> {_khz(rate)} mono")
+        notes.insert(0, f"{_khz(native)} {_named(channels)} -> {_khz(rate)} mono")
+    return Voice(resample(samples, native, rate), rate, sha256, tuple(notes))
+
+
+def _prepared(
+    path: Path, sound: soundfile.SoundFile, min_s: float, max_s: float
+) -> tuple[NDArray[np.float32], list[str]]:
+    """All of `read_voice` but the resampling: samples at the file's rate, and what was done to them."""
+    native, length_s = sound.samplerate, sound.frames / sound.samplerate
+    samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
+    if broken := np.count_nonzero(~np.isfinite(samples)):
+        raise AudioError(f"{shown(path)}: it has samples that are not finite: {broken:,} of {len(samples):,}")
+    notes: list[str] = []
     if len(samples) > max_s * native:
         samples = _cut_at_pause(samples, native, max_s)
         notes.append(
             f"cut at a pause: {len(samples) / native:.1f} s of {length_s:.1f} s used, the limit is {max_s:g} s"
         )
     if len(samples) < min_s * native:
-        raise AudioError(f"{shown(path)}: only {len(samples) / native:.2f} s long; a voice needs {min_s:g} s at least")
+        length = math.floor(100 * len(samples) / native) / 100  # not rounded up to what it falls short of
+        raise AudioError(f"{shown(path)}: only {length:.2f} s long; a voice needs {min_s:g} s at least")
     gain, why = _gain(path, samples, native)
     if why:
         samples = samples * np.float32(gain)
         notes.append(why)
-    return Voice(resample(samples, native, rate), rate, sha256, tuple(notes))
+    return samples, notes
+
+
+def _is_surely_usable(path: Path, sound: soundfile.SoundFile) -> bool:
+    """Whether the first seconds of a file show that it is neither too short nor silent, nor can hold what is no number.
+
+    A frame's deviation from its own mean is no more than its level without the constant offset of the whole file; and
+    the level of the whole, in which frames of a tenth of the loudest count, is at least a tenth of that.
+    """
+    if sound.subtype in _NOT_ALL_NUMBERS or sound.frames < 1.5 * MIN_S * sound.samplerate:
+        return False
+    start = _read_mono(path, sound, limit=int(_START_S * sound.samplerate))
+    size = round(FRAME_S * sound.samplerate)
+    frames = start[: len(start) // size * size].reshape(-1, size)
+    return bool(frames.std(axis=1, dtype=np.float64).max() > 11 * SILENT_RMS)
 
 
 def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np.float32]:

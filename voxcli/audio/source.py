@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -129,7 +130,8 @@ def check_end(path: Path, sound: soundfile.SoundFile) -> None:
 
 def refuse_cut_off(path: Path, share: float) -> None:
     """Raise AudioError for a file of which only `share` is there."""
-    raise AudioError(f"{shown(path)}: the file is cut off; only {share:.0%} of the sound its header promises is there")
+    percent = math.floor(100 * share)  # not rounded up to all of it
+    raise AudioError(f"{shown(path)}: the file is cut off; only {percent}% of the sound its header promises is there")
 
 
 def _reason(error: Exception) -> str:

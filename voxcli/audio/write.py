@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from voxcli.audio.formats import FORMATS, Format, rates_of
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
-from voxcli.errors import OutputError
+from voxcli.errors import OutputError, quoted
 from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.interrupts import check
 from voxcli.terminal import shown
@@ -122,7 +122,7 @@ def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
 def _format(path: Path, rate: int, name: str) -> Format:
     kind = FORMATS.get(name)
     if kind is None:
-        raise OutputError(f"{shown(path)}: unknown format {name!r}; choose one of {', '.join(FORMATS)}")
+        raise OutputError(f"{shown(path)}: unknown format {quoted(name)}; choose one of {', '.join(FORMATS)}")
     if kind.container not in soundfile.available_formats():
         raise OutputError(f"{shown(path)}: the installed libsndfile can't write {name}; choose wav or flac")
     rates = rates_of(name)

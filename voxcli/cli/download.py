@@ -10,6 +10,7 @@ from voxcli.cli.help import Command, examples
 from voxcli.cli.options import Debug, RayAddress, say
 from voxcli.errors import ModelNotFound, VoxError
 from voxcli.model import hub as models
+from voxcli.terminal import counted
 
 EXAMPLES = examples("voxcpm2 download openbmb/VoxCPM2 && voxcpm2 doctor", "voxcpm2 download --ray-address auto")
 
@@ -51,4 +52,4 @@ def _download_everywhere(model: str, address: str) -> None:
     for name, error in failed.items():
         say(f"{name}: {error}")
     if failed:
-        raise ModelNotFound(f"{len(failed)} of {len(found)} machines have no {model}")
+        raise ModelNotFound(f"{len(failed)} of {counted(len(found), 'machine')} could not fetch {model}")

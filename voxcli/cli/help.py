@@ -9,6 +9,9 @@ from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
+from voxcli.cli.usage import extra_arguments, unknown_command, with_help
+from voxcli.errors import InputError
+
 INPUT = "Input"
 OUTPUT = "Output"
 VOICE = "Voice"
@@ -34,6 +37,14 @@ class _Examples:
 class Command(_Examples, TyperCommand):
     """A command whose help shows its options in panels."""
 
+    allow_extra_args = True  # so that they are refused here, in our own words
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            raise InputError(with_help(extra_arguments(ctx.args, ctx), ctx))
+        return []
+
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", *(_usage_of(param) for param in _arguments(self))]
 
@@ -45,6 +56,11 @@ class Command(_Examples, TyperCommand):
 
 class Group(_Examples, TyperGroup):
     """A command that has commands: these come before its options."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
+            raise InputError(with_help(unknown_command(args[0], ctx), ctx))
+        return super().resolve_command(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         self.format_commands(ctx, formatter)

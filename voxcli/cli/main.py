@@ -17,7 +17,8 @@ from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, vo
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
-from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line, shortened
+from voxcli.cli.usage import usage_error
+from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line
 from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
 from voxcli.memory import is_out_of_memory
 from voxcli.terminal import one_line, shown
@@ -125,13 +126,11 @@ def _check_working_directory() -> None:
 
 
 def _tell_usage(error: Any) -> int:
-    """What click says in four lines, in one; a command without any argument shows its help."""
+    """One line for an error of the parser; a command without any argument shows its help."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
-        message = shortened(error.format_message().rstrip("."), 300)  # it quotes what was typed
-        command = error.ctx.command_path if getattr(error, "ctx", None) else "voxcpm2"
-        _tell(f"{message[:1].lower()}{message[1:]}; see `{command} --help`")
+        _tell(usage_error(error))
     return InputError.exit_code
 
 

@@ -23,12 +23,17 @@ def presets(debug: Debug = False) -> None:
 
     A preset is a small .yaml file. Your own are found by name in the folder shown last, and by path anywhere.
     """
+    from voxcli.errors import InputError
     from voxcli.inputs.presets import own_folder, preset_files, read_preset
 
     files = preset_files()
     width = max(map(len, files)) + 2
     for name, path in files.items():
-        preset = read_preset(str(path))
+        try:
+            preset = read_preset(str(path))
+        except InputError as error:
+            print(shown(f"{name:<{width}}{error}"))
+            continue
         print(shown(f"{name:<{width}}{preset.description or 'no description'}"))
         sets = ", ".join(f"{setting} {_shown(value)}" for setting, value in preset.values().items())
         print(shown(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}"))

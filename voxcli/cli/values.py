@@ -28,7 +28,7 @@ def number(
         except ValueError:
             found = None
         if found is None or not low <= found <= high:
-            raise InputError(f"{option} must be {wanted}, not {str(value)!r}")
+            raise InputError(f"{option} must be {wanted}, not {quoted(str(value))}")
         return found
 
     return parse

@@ -28,6 +28,7 @@ from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.run.batch import BatchRun
 from voxcli.run.profile import MODEL
+from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice
 
 FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
@@ -144,7 +145,9 @@ class Conductor:
             self.dispatch.lost(member.name)
         if late:
             loaded = len(self._members) - len(unloaded)
-            self.say(f"{loaded} of {len(self._members)} workers have loaded; the others load, or wait for the cluster")
+            self.say(
+                f"{loaded} of {counted(len(self._members), 'worker')} loaded; the others load or wait for the cluster"
+            )
 
     def _look_for_hung_ones(self) -> None:
         """Those that answer nothing, or make no step though they have lines."""
@@ -195,7 +198,7 @@ class Conductor:
         member.hello = hello = future.result()
         member.moved = time.monotonic()
         if all(other is member or other.hello is None for other in self._members.values()):
-            workers = f"{self.fleet.size} workers" if self.fleet.size > 1 else "1 worker"
+            workers = counted(self.fleet.size, "worker")
             self.batch.display.speaking(f"{hello.name}, {workers}", hello.patch_s)
         if member.late:  # until now no share was kept for it
             self.dispatch.expect(member.name)
@@ -208,7 +211,7 @@ class Conductor:
         member.handle.kill()
         if member.name in self.dispatch.stations:
             self.dispatch.lost(member.name)
-        self.say(f"{member} can't be started again: {in_one_line(error)}; {len(self._members)} go on without it")
+        self.say(f"{member} can't be started again: {in_one_line(error)}; {counted(len(self._members), 'worker')} left")
 
     def _ask(self, member: Member) -> None:
         member.polling = True
@@ -279,7 +282,8 @@ class Conductor:
         )
         self.say(f"{member} died: {reason}{again}")
         for line in failed:
-            self.fail(line.utterance, SynthesisError(f"its worker died {line.deaths} times while it was spoken"))
+            deaths = counted(line.deaths, "time")
+            self.fail(line.utterance, SynthesisError(f"its worker died {deaths} while it was spoken"))
         self._fruitless += 1
         if self._fruitless >= max(FRUITLESS, 4 * self.fleet.size):
             raise SynthesisError(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib.util import find_spec
 
 from voxcli.errors import InputError, quoted
+from voxcli.extras import install_hint, missing
 
 # After one death in small company, after two alone, alone once more: it takes a killer, or bad luck four times over.
 MAX_RETRIES = 3
@@ -55,8 +55,8 @@ def make_crew(
 
 def check_address(address: str | None) -> None:
     """Raises InputError when there is no Ray here, or for an address that only a Ray client could use."""
-    if find_spec("ray") is None:
-        raise InputError("several workers need one more package: pip install 'voxcpm2[ray]'")
+    if missing("ray"):
+        raise InputError(f"several workers need one more package: {install_hint('ray')}")
     if address not in (None, "auto") and not re.fullmatch(r"[^\s/]+:\d{1,5}", address):
         raise InputError(
             f"--ray-address is HOST:PORT or auto, given on a machine of the cluster, not {quoted(address)}"

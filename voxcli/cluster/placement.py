@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from voxcli.errors import DeviceError, InputError
+from voxcli.terminal import counted
 
 USUAL_THREADS = (
     4  # a worker's on a CPU: beyond, the threads of one engine wait for each other more than they speed it up
@@ -25,8 +26,8 @@ class Berths:
     device: str
 
     def __str__(self) -> str:
-        each = "one GPU" if self.gpus else f"{self.threads} thread{'s' if self.threads > 1 else ''}"
-        return f"{self.count} worker{'s' if self.count > 1 else ''} with {each}{' each' if self.count > 1 else ''}"
+        each = "one GPU" if self.gpus else counted(self.threads, "thread")
+        return f"{counted(self.count, 'worker')} with {each}{' each' if self.count > 1 else ''}"
 
 
 def berths(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, alone: bool) -> Berths:

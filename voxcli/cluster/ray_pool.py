@@ -37,6 +37,7 @@ from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome
 from voxcli.model.hub import fetch
 from voxcli.run.batch import BatchRun
+from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice
 
 NAMESPACE = "voxcpm2"
@@ -176,7 +177,7 @@ def fetch_everywhere(address: str, hub_id: str, say: Callable[[str], None]) -> d
                 asked[f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"] = task.options(
                     scheduling_strategy=here
                 ).remote(hub_id)
-        machines = "1 machine" if len(asked) == 1 else f"{len(asked)} machines"
+        machines = counted(len(asked), "machine")
         say(f"fetching {hub_id} on {machines}; where it is already that is quick")
         return {name: _answer(reference) for name, reference in asked.items()}
 

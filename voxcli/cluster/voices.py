@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 from voxcli.audio.read import Voice, read_voice
 from voxcli.errors import VoxError
 from voxcli.jobs.plan import Utterance
+from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice, Source, read_named, sources_of
 
 OPEN = 256  # voices of lines that have not ended: more begin only when there is nothing else to speak
@@ -106,7 +107,7 @@ class SharedVoices:
         tries = unencoded.tries + 1
         if tries > most:
             path = unencoded.source.path
-            self._settle(unencoded.source, VoxError(f"{path}: {tries} workers died while they encoded it"))
+            self._settle(unencoded.source, VoxError(f"{path}: {counted(tries, 'worker')} died while encoding it"))
         else:
             self._unencoded.append(unencoded._replace(tries=tries))
 

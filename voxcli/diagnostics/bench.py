@@ -27,6 +27,7 @@ from voxcli.engine.load import Loaded
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
 from voxcli.model.prompt import Prompt, build_prompt
+from voxcli.terminal import counted
 
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the warm light of the afternoon."
 
@@ -95,8 +96,8 @@ class Report:
         table = Table(
             title=f"{self.model}\n{self.device}, torch {self.torch}, {self.attention} attention",
             caption=(
-                f"{self.patches} patches of {self.patch_s:.2f} s a request, {self.prompt_tokens} tokens of text, "
-                f"{self.steps} steps, cfg {self.cfg:g}"
+                f"{self.patches} patches of {self.patch_s:.2f} s a request, "
+                f"{counted(self.prompt_tokens, 'token')} of text, {self.steps} steps, cfg {self.cfg:g}"
             ),
         )
         for name in ("requests", "ms/step", "RTF", "RTF p99", "x real time", "first patch", "roofline"):
@@ -202,7 +203,7 @@ def _generate(engine: Engine, requests: int, load: Load, patches: int) -> tuple[
     clips, arrivals = [], []
     for clip in engine.generate(Request(f"bench-{n}", prompt, sampling) for n in range(requests)):
         if clip.error is not None:
-            raise SynthesisError(f"{requests} requests at once: {clip.error}")
+            raise SynthesisError(f"{counted(requests, 'request')} at once: {clip.error}")
         clips.append(clip)
         arrivals.append(time.perf_counter() - began)
     return clips, arrivals
@@ -250,4 +251,4 @@ def device_name(device: torch.device) -> str:
     if os.path.isfile(info):
         found = re.search(r"^model name\s*:\s*(.+)$", info.read_text(), re.MULTILINE)
         name = found[1] if found else name
-    return f"CPU: {name}, {torch.get_num_threads()} threads"
+    return f"CPU: {name}, {counted(torch.get_num_threads(), 'thread')}"

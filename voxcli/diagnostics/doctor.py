@@ -11,15 +11,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import Literal
 
+from voxcli.extras import EXTRAS, install_hint, missing
 from voxcli.model import hub as models
 from voxcli.model.hub import FULL_MODEL, VARIABLE
 
-EXTRAS = {
-    "normalize": ("wetext", "inflect"),
-    "plot": ("matplotlib",),
-    "ray": ("ray",),
-    "tables": ("python_calamine",),
-}
 State = Literal["ok", "note", "missing"]
 
 
@@ -78,7 +73,7 @@ def _attention(device: str) -> Iterator[Finding]:
     try:
         yield Finding("attention", "ok", f"vllm, FlashAttention {VllmPagedAttention.load().version}")
     except ImportError as error:
-        yield Finding("attention", "note", f"torch; vLLM's kernels: {error}", 'pip install "voxcpm2[vllm]"')
+        yield Finding("attention", "note", f"torch; vLLM's kernels: {error}", install_hint("vllm"))
 
 
 def _audio() -> Iterator[Finding]:
@@ -93,12 +88,12 @@ def _audio() -> Iterator[Finding]:
 def _extras() -> Iterator[Finding]:
     """What is optional."""
     for extra, packages in EXTRAS.items():
-        missing = [package for package in packages if find_spec(package) is None]
-        if missing:
-            remedy = f'pip install "voxcpm2[{extra}]"'
-            yield Finding(extra, "note", f"optional; {', '.join(missing)} not installed", remedy)
+        if extra == "vllm":  # reported with attention
+            continue
+        if lacking := missing(extra):
+            yield Finding(extra, "note", f"optional; {', '.join(lacking)} not installed", install_hint(extra))
         else:
-            yield Finding(extra, "ok", ", ".join(f"{package} {_version(package)}" for package in packages))
+            yield Finding(extra, "ok", ", ".join(f"{package} {_version(package)}" for package in packages.values()))
 
 
 def _models() -> Iterator[Finding]:
@@ -120,7 +115,12 @@ def _models() -> Iterator[Finding]:
         yield Finding("demo voice", "ok", str(demo))
         speaking = speaking or "the demo voice"
     else:
-        yield Finding("demo voice", "note", "not part of this installation", "pip install --force-reinstall voxcpm2")
+        yield Finding(
+            "demo voice",
+            "note",
+            "not part of this installation",
+            "reinstall from the project folder",
+        )
     if speaking:
         yield Finding("speaks with", "ok", speaking)
     else:

@@ -6,7 +6,8 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
+from voxcli.extras import install_hint
 from voxcli.files.write import check_place, write_atomic
 
 if TYPE_CHECKING:
@@ -19,10 +20,10 @@ def check_plot(path: Path) -> None:
     try:
         import matplotlib.backends.backend_agg as agg
     except ImportError:
-        raise InputError('--plot needs matplotlib: pip install "voxcpm2[plot]"') from None
+        raise InputError(f"--plot needs matplotlib: {install_hint('plot')}") from None
     kinds = sorted(agg.FigureCanvasAgg.get_supported_filetypes())
     if _kind(path) not in kinds:
-        raise InputError(f"--plot writes {', '.join(kinds)}, not {path.name!r}")
+        raise InputError(f"--plot writes {', '.join(kinds)}, not {quoted(path.name)}")
     check_place(path)
 
 

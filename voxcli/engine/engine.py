@@ -34,6 +34,7 @@ from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError, in_one_line, quoted
 from voxcli.memory import is_out_of_memory
 from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.terminal import counted
 
 
 class Engine:
@@ -387,7 +388,7 @@ class Engine:
         """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
         at_once = len(self.scheduler.running) or self.scheduler.most
         most = max(1, at_once // 2)
-        self._say(f"out of memory with {at_once} requests at once; going on with {most}")
+        self._say(f"out of memory with {counted(at_once, 'request')} at once; going on with {most}")
         while len(self.scheduler.running) > most:
             self._preempt(self.scheduler.running[-1])
         self.scheduler.most = most

@@ -18,6 +18,7 @@ from voxcli.engine.prefill import Size
 from voxcli.engine.transfer import upload, upload_into
 from voxcli.memory import is_out_of_memory
 from voxcli.model.voxcpm2 import Hidden
+from voxcli.terminal import counted
 
 BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 PADDING_ROW = 0
@@ -140,7 +141,7 @@ class StepGraphs:
         return self._capturer.capture(
             lambda rows: self._step(rows, solver_steps),
             (rows,),
-            f"{bucket} requests at once",
+            f"{counted(bucket, 'request')} at once",
             "running them step by step",
         )
 

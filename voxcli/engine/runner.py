@@ -17,6 +17,7 @@ from voxcli.engine.prefill import Chunk, Size, lay_out, prefill_step
 from voxcli.engine.state import StateTable
 from voxcli.engine.step import decode_step
 from voxcli.engine.transfer import upload
+from voxcli.extras import install_hint
 from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
 from voxcli.model.locdit import Schedule
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
@@ -31,7 +32,7 @@ def choose_attention(device: torch.device, dtype: torch.dtype, say: Callable[[st
     try:
         return VllmPagedAttention.load()
     except ImportError as error:
-        say(f"vLLM's attention is not to be had, using torch's ({error}); `pip install \"voxcpm2[vllm]\"` brings it")
+        say(f"vLLM attention is unavailable, using torch ({error}); to install it: {install_hint('vllm')}")
         return TorchPagedAttention()
 
 

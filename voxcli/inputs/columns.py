@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections import Counter
@@ -10,8 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted, shortened
 from voxcli.inputs.schema import FIELD_NAMES
+from voxcli.terminal import nearest
 
 MAX_NAMES = 1000  # different ones that are remembered, and counted: JSON may have another in each line
 MAX_LISTED = 20  # names in one message
@@ -27,11 +27,13 @@ def parse_map(values: Iterable[str]) -> dict[str, str]:
         for pair in re.split(r",(?=\s*\w+\s*=)", value):
             field, equals, column = (part.strip() for part in pair.partition("="))
             if not equals or not field or not column:
-                raise InputError(f"--map takes FIELD=COLUMN, such as text=Line,voice=Character, not {shorten(pair)!r}")
+                raise InputError(f"--map takes FIELD=COLUMN, such as text=Line,voice=Character, not {quoted(pair)}")
             if field not in FIELD_NAMES:
-                raise InputError(f"--map {shorten(pair)}: there is no field {shorten(field)!r}{hint(field)}")
+                raise InputError(f"--map {shortened(pair)}: there is no field {quoted(field)}{hint(field)}")
             if field in found:
-                raise InputError(f"--map names two columns for {field!r}: {found[field]!r} and {column!r}")
+                raise InputError(
+                    f"--map names two columns for {quoted(field)}: {quoted(found[field])} and {quoted(column)}"
+                )
             found[field] = column
     return found
 
@@ -80,7 +82,7 @@ class Columns:
                 extra[name] = value
                 self._note(name)
             elif field in fields:
-                raise InputError(f"two names of the field {field!r} in one line, one of them {shorten(name)!r}")
+                raise InputError(f"two names of the field {quoted(field)} in one line, one of them {quoted(name)}")
             else:
                 fields[field] = value
         return fields, extra
@@ -99,10 +101,10 @@ class Columns:
             first = taken.setdefault(field or f"={shown}", shown)
             if first is not shown:
                 raise InputError(
-                    f"columns {shorten(first)!r} and {shorten(shown)!r} are both the field {field!r}: "
+                    f"columns {quoted(first)} and {quoted(shown)} are both the field {quoted(field)}: "
                     f"choose one with --map {field}=COLUMN"
                     if field and first != shown
-                    else f"column {shorten(name)!r} stands twice in the header"
+                    else f"column {quoted(name)} stands twice in the header"
                 )
             (fields if field else extra).append((place, field or shown))
         self._check(names, {field for _, field in fields})
@@ -118,12 +120,12 @@ class Columns:
             likely = likely_text(names)
             raise InputError(
                 f"no column 'text'; {_columns(names)}: is the header row missing? Name the columns in the first line, "
-                f"or the one to speak with --map text={shorten(likely) if likely else 'COLUMN'}"
+                f"or the one to speak with --map text={shortened(likely) if likely else 'COLUMN'}"
             )
         if self.strict:
             unknown = [name for name in names if name and self.field(name) is None]
             if unknown:
-                raise InputError(f"unknown column {shorten(unknown[0])!r}{hint(unknown[0])} (--strict)")
+                raise InputError(f"unknown column {quoted(unknown[0])}{hint(unknown[0])} (--strict)")
 
     def _note(self, name: str) -> None:
         if name in self.unused or len(self.unused) < MAX_NAMES:
@@ -133,7 +135,7 @@ class Columns:
         """What to say of names that are no field."""
         if not self.unused:
             return []
-        shown = [f"{shorten(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
+        shown = [f"{shortened(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
         more = f" and {len(self.unused) - MAX_LISTED} more" if len(self.unused) > MAX_LISTED else ""
         what = "field" if len(self.unused) == 1 else "fields"
         return [f"unknown {what} kept as extra: {', '.join(shown)}{more}"]
@@ -150,22 +152,17 @@ def likely_text(names: Iterable[str]) -> str | None:
     return next((name for name in names if _key(name[:MAX_SHOWN]) in _TEXTS or _close(name, ("text",))), None)
 
 
-def shorten(name: str) -> str:
-    return name if len(name) <= MAX_SHOWN else name[: MAX_SHOWN - 3] + "..."
-
-
 def _like(name: str) -> str:
     close = _close(name)
     return f" (did you mean {close}?)" if close else ""
 
 
 def _close(name: str, known: Sequence[str] = FIELD_NAMES) -> str | None:
-    close = difflib.get_close_matches(_key(name[:MAX_SHOWN]), known, n=1)
-    return close[0] if close else None
+    return nearest(_key(name[:MAX_SHOWN]), known)
 
 
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(shorten(name)) for name in names[:MAX_LISTED])
+    shown = ", ".join(quoted(name) for name in names[:MAX_LISTED])
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return f"the first line is {shown}{more}" if names else "the first line is empty"
 

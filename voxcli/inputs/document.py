@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import get_args
 
-from voxcli.errors import InputError, Problem
+from voxcli.errors import InputError, Problem, quoted
 from voxcli.files.read import read_named, read_stream
 from voxcli.inputs.captions import read_cues
 from voxcli.inputs.columns import Columns
@@ -50,7 +50,7 @@ def format_named(name: str | None) -> Format | None:
     """Raises InputError for a format there is not."""
     if name is None or name in FORMATS:
         return name
-    raise InputError(f"--input-format is one of {', '.join(FORMATS)}, not {name!r}")
+    raise InputError(f"--input-format is one of {', '.join(FORMATS)}, not {quoted(name)}")
 
 
 @dataclass(frozen=True)

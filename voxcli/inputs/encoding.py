@@ -10,7 +10,7 @@ import codecs
 import re
 from typing import NamedTuple
 
-from voxcli.errors import InputError, ManifestError, Problem
+from voxcli.errors import InputError, ManifestError, Problem, quoted
 
 SAMPLE = 1 << 20  # bytes or characters that are looked at to tell what a file is
 UNKNOWN = (
@@ -110,7 +110,8 @@ def _decode_as(data: bytes, source: str, encoding: str) -> str:
         codec = None
     if codec is None or not getattr(codec, "_is_text_encoding", True) or codec.name.replace("_", "-") in _NO_CHARSETS:
         raise InputError(
-            f"no encoding {encoding!r} is known: try utf-8, utf-16, windows-1252, windows-1251, gb18030 or shift_jis"
+            f"no encoding {quoted(encoding)} is known: try utf-8, utf-16, windows-1252, windows-1251, gb18030 "
+            "or shift_jis"
         )
     try:
         # a mark goes before the name: UTF-16 in the other byte order would be other letters

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 
 from voxcli.errors import Problem
 from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.terminal import counted
 
 MAX_COLUMNS = 8
 SAMPLE_ROWS = 1000
@@ -60,7 +61,7 @@ def read_filelist(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
             continue
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) != width:
-            yield Problem(number, f"{len(cells)} cells, the lines before have {width}")
+            yield Problem(number, f"{counted(len(cells), 'cell')}, the lines before have {width}")
             continue
         extra = {remarks.names[each]: cells[each] for each in range(1, width) if each != place and cells[each]}
         identity = _identity(cells[0], whole)

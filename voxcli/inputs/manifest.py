@@ -14,9 +14,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import Required, TypedDict
 
 from voxcli.audio.formats import DEFAULT_FORMAT
-from voxcli.errors import InputError, ManifestError, Problem
+from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
 from voxcli.files.names import one_name, unusable_name
-from voxcli.inputs.columns import Columns, likely_text, shorten
+from voxcli.inputs.columns import Columns, likely_text
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
@@ -140,7 +140,7 @@ class _Builder:
                 self.problems.add(raw.line, fault.message, fault.kind)
             if "text" not in fields and (likely := likely_text(extra)):
                 self.problems.add(
-                    raw.line, f"is {shorten(likely)!r} the text? Then --map text={shorten(likely)}", likely
+                    raw.line, f"is {quoted(likely)} the text? Then --map text={shortened(likely)}", likely
                 )
             return
         except InputError as error:
@@ -158,7 +158,7 @@ class _Builder:
         """An id and a file have one line each. A file made from an id that is taken is no second problem."""
         first = self._ids.setdefault(one_name(job.id), job)
         if first is not job:
-            self._refuse(job, f"is already that of line {first.line}", f"id {job.id!r}")
+            self._refuse(job, f"is already that of line {first.line}", f"id {quoted(job.id)}")
             if not names_its_file:
                 return
         taken = self._registry.claim(job.out, job)
@@ -193,10 +193,10 @@ class _Builder:
         for clash in self._registry.overwritten(self.inputs):
             self._refuse(clash.owner, f"is {clash.input}")
         for way in self._registry.in_the_way():
-            self._refuse(way.owner, f"is in the folder {way.folder!r}, a file of {_named(way.other)}")
+            self._refuse(way.owner, f"is in the folder {quoted(way.folder)}, a file of {_named(way.other)}")
 
     def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
-        line, name = (owner.line, f"output {owner.out.name!r}") if isinstance(owner, Job) else (0, owner)
+        line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)
         self.problems.add(line, f"{what or name} {why}")
 
     def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Job:
@@ -254,15 +254,14 @@ class _Builder:
         preset = read_preset(str(path))
         engine = preset.engine.model_dump(exclude_none=True)
         if engine:
-            raise InputError(f"preset {named!r} sets {', '.join(engine)} for a whole run: name it with --preset")
+            raise InputError(f"preset {quoted(named)} sets {', '.join(engine)} for a whole run: name it with --preset")
         return preset.settings.model_dump(exclude_none=True)
 
 
 def _usable(path: Path, name: str, field: str) -> Path:
     """Raises InputError when no file of this system can have this path."""
     if why := unusable_name(path):
-        shown = repr(name) if len(name) <= 40 else f"{name[:40]!r}..."
-        raise InputError(f"{field} {shown} is no name that a file can have: {why}")
+        raise InputError(f"{field} {quoted(name)} is no name that a file can have: {why}")
     return path
 
 

@@ -16,12 +16,13 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted, shortened
 from voxcli.files.read import files_with
 from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
 from voxcli.inputs.yamlfile import read_yaml
 from voxcli.jobs.settings import DEFAULTS
+from voxcli.terminal import nearest
 
 Count = Annotated[int, Field(gt=0)]
 
@@ -78,12 +79,14 @@ def load_preset(named: str) -> dict[str, Any]:
 def preset_path(named: str) -> Path:
     """The file of a preset by name, or a .yaml file by path, there or not. Raises InputError."""
     if "\x00" in named:
-        raise InputError(f"no preset {named!r}: no file has such a name")
+        raise InputError(f"no preset {quoted(named)}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
         return Path(named)
     files = preset_files()
     if named not in files:
-        raise InputError(f"no preset {named!r}; there are {', '.join(files)}, or name a .yaml file")
+        guess = nearest(named, files)
+        there = f"did you mean {guess!r}?" if guess else f"there are {', '.join(files)}, or name a .yaml file"
+        raise InputError(f"no preset {quoted(named)}; {there}")
     return files[named]
 
 
@@ -99,7 +102,7 @@ def _read(path: Path) -> Preset:
         DEFAULTS.updated(preset.settings.model_dump(exclude_none=True))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "file"
+        where = shortened(".".join(map(str, first["loc"]))) or "file"
         raise InputError(f"preset {path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
     except InputError as error:
         raise InputError(f"preset {path}: {error}") from error

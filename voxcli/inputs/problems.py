@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from voxcli.errors import Problem
-from voxcli.inputs.columns import hint, shorten
+from voxcli.errors import Problem, quoted
+from voxcli.inputs.columns import hint
 from voxcli.inputs.schema import LineFields
 from voxcli.terminal import counted
 
@@ -29,13 +29,12 @@ def faults_of(error: ValidationError, given: Mapping[str, Any], model: type[Line
         name = str(problem["loc"][0]) if problem["loc"] else "line"
         kind = (name, problem["type"])
         if problem["type"] == "extra_forbidden":
-            found.append(Fault(kind, f"unknown field {shorten(name)!r}{hint(name, tuple(model.model_fields))}"))
+            found.append(Fault(kind, f"unknown field {quoted(name)}{hint(name, tuple(model.model_fields))}"))
         elif problem["type"] == "missing":
-            found.append(Fault(kind, f"field {name!r} is missing"))
+            found.append(Fault(kind, f"field {quoted(name)} is missing"))
         else:
-            value = given.get(name)
-            shown = shorten(repr(value))
-            found.append(Fault(kind, f"{name}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, not {shown}"))
+            reason = f"{problem['msg'][:1].lower()}{problem['msg'][1:]}"
+            found.append(Fault(kind, f"{name}: {reason}, not {quoted(given.get(name))}"))
     return found
 
 

@@ -7,7 +7,8 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from voxcli.errors import InputError, Problem
+from voxcli.errors import InputError, Problem, quoted
+from voxcli.extras import install_hint
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.rows import RawRow, Remarks
 from voxcli.inputs.sheetguard import Unreadable, repacked
@@ -29,7 +30,7 @@ def read_spreadsheet(
     title, first, rows = chosen
     others = [repr(other) for other, _, cells in sheets if other != title and cells]
     if others:
-        remarks.notes.append(f"read is the sheet {title!r}, and not {', '.join(others)}")
+        remarks.notes.append(f"read is the sheet {quoted(title)}, and not {', '.join(others)}")
     reader: RowReader | None = None
     for line, cells in enumerate(rows, first + 1):
         values = [_as_text(cell) for cell in cells]
@@ -72,8 +73,7 @@ def _sheets(name: str, data: bytes, kind: Literal["xlsx", "ods"]) -> list[tuple[
         from python_calamine import CalamineWorkbook
     except ImportError as error:
         raise InputError(
-            f"{name} is a spreadsheet: reading it needs one more package, pip install 'voxcpm2[tables]'; "
-            "or save it as .csv"
+            f"{name} is a spreadsheet: reading it needs one more package, {install_hint('tables')}; or save it as .csv"
         ) from error
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(repacked(data, kind)))

@@ -16,6 +16,7 @@ from voxcli.errors import InputError, Problem
 from voxcli.inputs.columns import Columns, Header
 from voxcli.inputs.rows import RawRow, Remarks
 from voxcli.inputs.values import MISSING, MISSING_IDS, NUMBERS, decimal_point
+from voxcli.terminal import counted
 
 MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
 DELIMITERS = "\t;,|"
@@ -124,7 +125,9 @@ class RowReader:
         """values: of a row that is not empty, without the space around them."""
         count = len(values)
         if count > self.header.width and any(values[self.header.width :]):
-            return Problem(line, f"{count} cells, the header has {self.header.width}: quote a cell with the delimiter")
+            return Problem(
+                line, f"{counted(count, 'cell')}, the header has {self.header.width}: quote a cell with the delimiter"
+            )
         fields = {name: values[place] for place, name in self.header.fields if place < count and values[place]}
         fields.setdefault("text", "")
         for name in self.optional:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from voxcli.errors import quoted
 from voxcli.inputs.schema import SettingFields
 
 # What pandas, R and spreadsheets write where there is nothing.
@@ -31,7 +32,7 @@ def decimal_point(cell: str, *, strict: bool) -> str:
     if _DECIMAL_COMMA.fullmatch(cell):
         return cell.replace(",", ".")
     if strict and _THOUSANDS.fullmatch(cell):
-        raise ValueError(f"{cell!r} may be a fraction or thousands: write it without the point, or with a comma")
+        raise ValueError(f"{quoted(cell)} may be a fraction or thousands: write it without the point, or with a comma")
     return cell
 
 

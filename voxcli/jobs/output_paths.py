@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
 
 from voxcli.audio.formats import DEFAULT_FORMAT, EXTENSIONS, FORMATS
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.files.names import LOCK_NAME, MAX_NAME_BYTES, RESULTS_NAME, safe_name, unusable_name
 
 SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
@@ -22,9 +22,9 @@ def format_of(out: Path, named: str | None) -> str:
         extension_of(named)
     fitting = _formats_with(out.suffix.lower())
     if not fitting:
-        raise InputError(f"can't tell the format of {str(out)!r}: end its name with one of {', '.join(EXTENSIONS)}")
+        raise InputError(f"can't tell the format of {quoted(out)}: end its name with one of {', '.join(EXTENSIONS)}")
     if named is not None and named not in fitting:
-        raise InputError(f"{out.name!r} can't hold format {named!r}")
+        raise InputError(f"{quoted(out.name)} can't hold format {quoted(named)}")
     return named or fitting[0]
 
 
@@ -36,7 +36,7 @@ def _formats_with(suffix: str) -> list[str]:
 def extension_of(format_name: str | None) -> str:
     """The suffix, with its dot, of a format (None: the default one)."""
     if format_name is not None and format_name not in FORMATS:
-        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {format_name!r}")
+        raise InputError(f"format must be one of {', '.join(FORMATS)}, not {quoted(format_name)}")
     return FORMATS[format_name or DEFAULT_FORMAT].extension
 
 
@@ -66,20 +66,20 @@ class OutputFolder:
                 name += extension_of(format_name)
             if len(out) > SURELY_SHORT and any(_bytes(part) > MAX_NAME_BYTES for part in (*below.split("/"), name)):
                 raise InputError(
-                    f"out has a name of more than {MAX_NAME_BYTES} bytes, which no file can have: {out[:40]!r}..."
+                    f"out has a name of more than {MAX_NAME_BYTES} bytes, which no file can have: {quoted(out)}"
                 )
         path = self.folder / (f"{below}/{name}" if below else name)
         if len(name) + len(below) > SURELY_SHORT and (why := unusable_name(path)):
-            raise InputError(f"its file can't have the path {str(path)[:40]!r}...: {why}")
+            raise InputError(f"its file can't have the path {quoted(path)}: {why}")
         if name in self._folders_in(below):
-            raise InputError(f"output {name!r} is a folder that is there: name a file")
+            raise InputError(f"output {quoted(name)} is a folder that is there: name a file")
         return path
 
     def _look_at(self, below: str) -> frozenset[str]:
         """The folders that are in the folder `below` this one. Raises InputError when no file can lie there."""
         real = os.path.realpath(self.folder / below)
         if real != self._real and not real.startswith(self._real.rstrip(os.sep) + os.sep):
-            raise InputError(f"out {below!r} leaves the output folder through a link")
+            raise InputError(f"out {quoted(below)} leaves the output folder through a link")
         parts = below.split("/") if below else []
         if parts[:1] and parts[0].lower() in (RESULTS_NAME, LOCK_NAME):
             raise InputError(f"out can't lie below {parts[0]}: the run itself writes that file")
@@ -109,7 +109,7 @@ def _folder_and_name(out: str) -> tuple[str, str]:
         return below, name
     given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
     if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
-        raise InputError(f"out must be a path inside the output folder, not {out!r}")
+        raise InputError(f"out must be a path inside the output folder, not {quoted(out)}")
     return "/".join(given.parts[:-1]), given.name
 
 

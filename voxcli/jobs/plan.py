@@ -15,11 +15,11 @@ from voxcli.errors import InputError, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.split import Piece, split
-from voxcli.voices.store import SUFFIX, VoiceInfo, read_info
+from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,9 @@ class Plan:
         pieces = sum(len(utterance.pieces) for utterance in self.utterances)
         split = f" in {pieces} pieces" if pieces > len(self.utterances) else ""
         return [
-            f"{len(self.utterances)} lines to speak{split}, about {clock(self.expected_s)} of audio",
-            *([f"{len(self.voices)} voice files"] if self.voices else []),
-            *([f"{len(self.refused)} lines that can't be spoken:"] if self.refused else []),
+            f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
+            *([counted(len(self.voices), "voice file")] if self.voices else []),
+            *([f"{counted(len(self.refused), 'line')} that can't be spoken:"] if self.refused else []),
             *(f"  {job}: {error}" for job, error in self.refused),
             *self.warnings,
         ]
@@ -114,9 +114,11 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
         raise InputError("the text has nothing to speak: no letter and no digit")
     if description and job.prompt_audio is not None:
         raise InputError(
-            f"the description ({shortened(description)}) and prompt_audio exclude each other: "
-            "a voice is described or continued"
+            f"the text describes the voice ({shortened(description)}) and continues a recording: "
+            "a voice is described or continued, not both"
         )
+    if job.prompt_text and not is_speakable(clean(job.prompt_text)):
+        raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
     head = f"({description})" if description else ""
     pieces = [
         piece if text == piece.text and not description else Piece(head + text, piece.pause_s)
@@ -158,7 +160,7 @@ def _check_once(path: Path, checked: dict[Path, VoiceInfo | InputError | None]) 
     if path not in checked:
         try:
             if path.suffix == SUFFIX:
-                checked[path] = read_info(path)
+                checked[path] = check_voice_file(path)
             else:
                 check_voice(path)
                 checked[path] = None

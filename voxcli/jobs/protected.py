@@ -11,11 +11,10 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 from voxcli.files.names import one_name
 from voxcli.files.places import Inode, Place, folder_place, inode_of, real_path
 from voxcli.jobs.job import Job
-from voxcli.terminal import shown
 
 MAX_FILES = 1000  # of a folder of a model: it has a dozen
 
@@ -27,7 +26,7 @@ class Input(NamedTuple):
     path: Path | None
 
     def __str__(self) -> str:
-        return self.what if self.path is None else f"{self.what} {shown(str(self.path))!r}"
+        return self.what if self.path is None else f"{self.what} {quoted(self.path)}"
 
 
 class ProtectedInputs:

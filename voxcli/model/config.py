@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from voxcli.errors import CheckpointError, ModelNotFound, quoted
 from voxcli.files.read import read_regular
+from voxcli.terminal import counted
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
 Count = Annotated[int, Field(gt=0, le=1_024)]
@@ -83,7 +84,9 @@ class AudioVAEConfig(Section):
     @model_validator(mode="after")
     def _divisible(self) -> AudioVAEConfig:
         if self.decoder_dim % 2 ** len(self.decoder_rates):
-            raise ValueError(f"decoder_dim {self.decoder_dim} can't be halved {len(self.decoder_rates)} times")
+            raise ValueError(
+                f"decoder_dim {self.decoder_dim} can't be halved {counted(len(self.decoder_rates), 'time')}"
+            )
         for name, rates, rate in (
             ("encoder_rates", self.encoder_rates, self.sample_rate),
             ("decoder_rates", self.decoder_rates, self.out_sample_rate),

@@ -1,4 +1,4 @@
-"""Which checkpoint speaks: the one named, else the full model if it is here, else the demo voice, and never in silence.
+"""Which checkpoint speaks: the one named, else the full model if it is here, else the demo voice, with a notice.
 
 Nothing is fetched that nobody asked for: only a hub id named by `--model`, VOXCPM2_MODEL or `voxcpm2 download` is.
 """
@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted
+from voxcli.files.once import once_a_day
 from voxcli.files.read import DIGEST_DIGITS, open_regular
 
 FULL_MODEL = "openbmb/VoxCPM2"
@@ -62,7 +63,8 @@ def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
             "no model here, and this installation lacks the demo voice; "
             f"`voxcpm2 download` fetches {FULL_MODEL}, or name a checkpoint folder with --model"
         )
-    say(DEMO_NOTICE)
+    if once_a_day("demo-voice"):
+        say(DEMO_NOTICE)
     return Choice(folder, DEMO)
 
 

@@ -24,7 +24,7 @@ from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, Result, shown_path
 from voxcli.run.results import History, read_history
 from voxcli.run.throughput import pace
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 
 Redo = Literal["changed", "failed", "all"]
 
@@ -52,7 +52,8 @@ class Agenda:
         """For people, in a line."""
         why = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
         left = f", {self.left} left for a run without --retry-failed" if self.left else ""
-        return f"{len(self.kept)} lines done before and unchanged, {len(self.todo)} to speak{why and f' ({why})'}{left}"
+        kept = counted(len(self.kept), "line")
+        return f"{kept} done before and unchanged, {len(self.todo)} to speak{why and f' ({why})'}{left}"
 
 
 def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str | None, redo: Redo) -> Agenda:

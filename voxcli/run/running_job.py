@@ -103,9 +103,11 @@ class Take:
         if settings.min_seconds is not None:
             share = expected_seconds(pieces[index].text) / sum(expected_seconds(piece.text) for piece in pieces)
             # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
-            shortest = max(shortest, math.ceil(share * settings.min_seconds / patch_s - 1e-6) - 2)
+            wanted = math.ceil(share * settings.min_seconds / patch_s - 1e-6)
+            shortest = max(shortest, wanted - 2)
             if settings.max_seconds is None:
                 longest = max(longest, math.ceil(ROOM * (shortest + 2)))
+            longest = max(longest, wanted)  # the file is cut at max_seconds: whole patches may have to go beyond it
             shortest = min(shortest, longest - 1)
             # what is asked for is not too long for its text: the clip may go on beyond it to where it wants to end
             ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from voxcli.errors import VoxError
 from voxcli.jobs.result import Result
-from voxcli.terminal import clock
+from voxcli.terminal import clock, counted
 
 
 @dataclass
@@ -51,7 +51,8 @@ class Summary:
     def lines(self) -> list[str]:
         before = f" ({self.kept} before)" if self.kept else ""
         left = f", {self.left} left" if self.left else ""
-        lines = [f"{self.done} of {self.done + self.failed + self.left} lines done{before}, {self.failed} failed{left}"]
+        total = self.done + self.failed + self.left
+        lines = [f"{self.done} of {counted(total, 'line')} done{before}, {self.failed} failed{left}"]
         wall = self.wall_s
         if self.audio_s and wall:
             lines.append(

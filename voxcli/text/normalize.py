@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from voxcli.errors import InputError
+from voxcli.extras import install_hint
 from voxcli.text.boundaries import Strength, boundaries
 from voxcli.text.clean import split_control
 from voxcli.text.rewrites import rewrite_chinese, rewrite_english
@@ -120,4 +121,4 @@ def _package(name: str) -> Any:
     try:
         return import_module(name)
     except ImportError as error:
-        raise InputError("normalizing needs two more packages: pip install 'voxcpm2[normalize]'") from error
+        raise InputError(f"normalizing needs two more packages: {install_hint('normalize')}") from error

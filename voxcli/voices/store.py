@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from voxcli.errors import InputError, OutputError
+from voxcli.errors import InputError, OutputError, quoted, shortened
 from voxcli.files.names import safe_name
 from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
 from voxcli.files.write import make_folder, write_atomic
+from voxcli.terminal import nearest
 
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
@@ -76,7 +77,7 @@ def check_new(name: str, replace: bool) -> Path:
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
     if os.path.exists(path):
         if not replace:
-            raise InputError(f"there is a voice {name!r} already; --force replaces it")
+            raise InputError(f"there is a voice {quoted(name)} already; --force replaces it")
         read_info(path)
     return path
 
@@ -84,7 +85,7 @@ def check_new(name: str, replace: bool) -> Path:
 def _checked(name: str) -> str:
     name = unicodedata.normalize("NFC", name)
     if not NAME.fullmatch(name) or name.endswith(SUFFIX) or safe_name(name) != name:
-        raise InputError(f"a voice's name is letters, digits, - _ and dots, and not {name!r}")
+        raise InputError(f"a voice's name is letters, digits, - _ and dots, and not {quoted(name)}")
     return name
 
 
@@ -103,6 +104,18 @@ def read_info(path: Path) -> VoiceInfo:
         raise InputError(f"{path} is no voice that `voxcpm2 voices add` has made ({reason})") from None
 
 
+def check_voice_file(path: Path) -> VoiceInfo:
+    """The same for a file that is going to be used: its latents are read as well, which takes milliseconds.
+
+    Whether a model can use them shows when it is loaded.
+    """
+    info = read_info(path)
+    latents = read_latents(path)
+    if info.text and "prompt" not in latents:
+        raise InputError(f"the voice {path} is damaged: it has words and no prompt")
+    return info
+
+
 def _reason(error: Exception) -> str:
     """Without the name of the file, which an OSError has too."""
     return getattr(error, "strerror", None) or str(error)
@@ -111,8 +124,11 @@ def _reason(error: Exception) -> str:
 def _missing(path: Path) -> str:
     if path.parent != voices_folder():
         return f"there is no voice file {path}"
-    there = f"there are {', '.join(names)}" if (names := voice_names()) else "there are none yet"
-    return f"no voice {path.stem!r}, {there}; `voxcpm2 voices add {path.stem} --ref FILE` makes it"
+    names = voice_names()
+    if guess := nearest(path.stem, names):
+        return f"no voice {quoted(path.stem)}; did you mean {quoted(guess)}?"
+    there = f"there are {', '.join(names)}" if names else "there are none yet"
+    return f"no voice {quoted(path.stem)}, {there}; `voxcpm2 voices add {shortened(path.stem)} --ref FILE` adds it"
 
 
 def read_latents(path: Path) -> dict[str, Latents]:
@@ -125,6 +141,8 @@ def read_latents(path: Path) -> dict[str, Latents]:
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"can't read the voice {path}: {_reason(error)}") from error
+    if "reference" not in tensors or any(latents.ndim != 3 or not latents.size for latents in tensors.values()):
+        raise InputError(f"the voice {path} is damaged: it has no reference, or latents of another shape")
     for name, latents in tensors.items():
         if latents.dtype != np.float32 or not np.isfinite(latents).all():
             raise InputError(f"the voice {path} is damaged: its {name} is not made of numbers")

@@ -1,0 +1,32 @@
+"""The hints name what pyproject.toml names."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from voxcli.extras import EXTRAS, install_hint, missing
+
+
+def test_the_extras_are_those_of_the_project(repository: Path) -> None:
+    text = (repository / "pyproject.toml").read_text(encoding="utf-8")
+    section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
+    declared = {}
+    for name, items in re.findall(r"^(\w+) = \[(.*?)\]$", section, re.MULTILINE | re.DOTALL):
+        declared[name] = re.findall(r'^\s*"([\w-]+)[><=]', items.replace(", ", ",\n"), re.MULTILINE)
+    for extra, packages in EXTRAS.items():
+        assert sorted(packages.values()) == sorted(declared.pop(extra))
+    assert declared.keys() == {"test", "speech", "lint"}, "what only developers need"
+
+
+def test_a_hint_installs_the_packages_themselves() -> None:
+    assert install_hint("normalize") == "pip install wetext inflect"
+    assert install_hint("tables") == "pip install python-calamine"
+
+
+def test_what_is_missing_is_named_as_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voxcli.extras.find_spec", lambda name: object() if name == "wetext" else None)
+    assert missing("normalize") == ["inflect"]
+    assert missing("tables") == ["python-calamine"]

@@ -1,0 +1,32 @@
+"""The optional packages: what needs them, and how to install them. A leaf without imports of the project.
+
+voxcpm2 is installed from a checkout, not from a package index, so hints name the packages themselves: they can be
+installed from anywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from types import MappingProxyType
+
+# The extras that pyproject.toml names: {extra: {module to import: package to install}}.
+EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "normalize": {"wetext": "wetext", "inflect": "inflect"},
+        "tables": {"python_calamine": "python-calamine"},
+        "plot": {"matplotlib": "matplotlib"},
+        "ray": {"ray": "ray"},
+        "vllm": {"vllm": "vllm"},
+    }
+)
+
+
+def missing(extra: str) -> list[str]:
+    """The packages of an extra that are not installed; nothing is imported to find out."""
+    return [package for module, package in EXTRAS[extra].items() if find_spec(module) is None]
+
+
+def install_hint(extra: str) -> str:
+    """The command that installs an extra."""
+    return f"pip install {' '.join(EXTRAS[extra].values())}"
