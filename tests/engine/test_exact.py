@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,10 +15,15 @@ from voxcli.engine.config import EngineConfig
 from voxcli.engine.decode import AudioDecoder
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
+from voxcli.engine.voices import VoiceEncoder
 from voxcli.kernels import torch_ops
 from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weights import load_model
 
 COUNT = 8
+COS, SIN = torch.randn(2, 1, 128, generator=torch.Generator().manual_seed(1))
+NOISE = torch.randn(194, 4, 64, generator=torch.Generator().manual_seed(2))
+CFG = torch.linspace(1, 3, 194)
 
 
 def mixed(model: VoxCPM2) -> list[Request]:
@@ -79,6 +87,14 @@ def test_the_audio_decode_of_many_clips(tiny_model: VoxCPM2) -> None:
             assert torch.equal(AudioDecoder(tiny_model, 1).decode([clip])[0], audio)
 
 
+@pytest.fixture
+def threads(request: pytest.FixtureRequest) -> Iterator[int]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize(("width", "columns"), [(2048, 2560), (384, 1792), (64, 1024), (384, 2)])
 def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int) -> None:
     generator = torch.Generator().manual_seed(width)
@@ -90,3 +106,49 @@ def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int
         at = torch.randperm(70, generator=generator)[:rows]
         assert torch.equal(torch_ops.linear(x[at], weight), whole[at]), rows
         assert torch.equal(torch_ops.linear_add(torch.ones(rows, columns), x[at], weight), added[at]), rows
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3], indirect=True)
+@pytest.mark.parametrize(
+    "operation",
+    [
+        torch_ops.silu_mul,
+        torch_ops.silu,
+        lambda x: torch_ops.rms_norm(x, None, 1e-5),
+        lambda x: torch_ops.rotate(x.view(-1, 1, 14, 128), COS, SIN),
+        lambda x: torch_ops.snake(x.view(-1, 64, 28), COS[0, :64, None] + 1, SIN[0, :64, None]),
+        lambda x: torch_ops.guided_step(NOISE[: len(x) // 2], x[..., :256].reshape(-1, 4, 64), CFG[: len(x) // 2], 0.1),
+        lambda x: torch.tanh(x).mul_(9).round_(),
+    ],
+    ids=["silu_mul", "silu", "rms_norm", "rotate", "snake", "guided_step", "tanh"],
+)
+def test_what_lies_between_products_does_not_know_of_other_rows(
+    threads: int, operation: Callable[[torch.Tensor], torch.Tensor]
+) -> None:
+    """Large enough for torch to give each thread a part, and odd enough for the parts to end within a row."""
+    torch.manual_seed(3)
+    x = torch.randn(388, 1792)
+    whole = operation(x).flatten(1)
+    for rows in (2, 6, 22, 34, 386):
+        assert torch.equal(operation(x[:rows]).flatten(1)[: rows // 2], whole[: rows // 2]), rows
+
+
+STRICT = os.environ.get("MKL_CBWR") == "AUTO,STRICT"
+
+
+@pytest.mark.skipif(not STRICT, reason="only MKL's strict mode makes products the same with any number of threads")
+def test_voices_and_audio_are_the_same_with_any_number_of_threads(demo_voice: Path) -> None:
+    model = load_model(demo_voice, device="cpu")
+    clip, voice = latents(model, 11, 1), torch.randn(20_000, generator=torch.Generator().manual_seed(2)) / 9
+    before, made = torch.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            with torch.inference_mode():
+                [audio] = AudioDecoder(model, 1).decode([clip])
+            made.append((audio, VoiceEncoder(model, 1).encode(voice.numpy(), "voice", "right")))
+    finally:
+        torch.set_num_threads(before)
+    for audio, encoded in made[1:]:
+        assert torch.equal(audio, made[0][0])
+        assert torch.equal(encoded, made[0][1])

@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-import platform
-from pathlib import Path
+import os
+import subprocess
+import sys
 
 import pytest
 
 from voxcli.kernels import mkl
-
-CPUINFO = "processor\t: 0\nvendor_id\t: {}\nmodel name\t: Some Processor\n\nprocessor\t: 1\nvendor_id\t: Other\n"
+from voxcli.kernels.processor import INTEL, vendor
 
 
 @pytest.mark.parametrize(
-    ("before", "vendor", "after"),
+    ("before", "processor", "after"),
     [
         ({}, "GenuineIntel", {"MKL_CBWR": "AUTO,STRICT"}),
         ({"MKL_CBWR": "COMPATIBLE"}, "GenuineIntel", {"MKL_CBWR": "COMPATIBLE"}),
         ({"MKL_CBWR": ""}, "GenuineIntel", {"MKL_CBWR": ""}),
         ({}, "AuthenticAMD", {}),
-        ({}, "unknown", {}),
+        ({}, "", {}),
     ],
 )
-def test_what_is_set(before: dict[str, str], vendor: str, after: dict[str, str]) -> None:
-    mkl.request_strict(before, vendor=vendor)
+def test_what_is_set(before: dict[str, str], processor: str, after: dict[str, str]) -> None:
+    mkl.request_strict(before, processor=processor)
     assert before == after
 
 
-@pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
-def test_the_vendor_is_that_of_the_first_processor(
-    vendor: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "cpuinfo").write_text(CPUINFO.format(vendor))
-    monkeypatch.setattr(mkl, "CPUINFO", tmp_path / "cpuinfo")
-    assert mkl.processor_vendor() == vendor
-
-
-def test_where_there_is_no_list_of_processors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mkl, "CPUINFO", tmp_path / "none")
-    monkeypatch.setattr(platform, "processor", lambda: "Intel64 Family 6 Model 143 Stepping 8, GenuineIntel")
-    assert mkl.processor_vendor() == "GenuineIntel"
-    monkeypatch.setattr(platform, "processor", lambda: "arm")
-    assert mkl.processor_vendor() == ""
+@pytest.mark.parametrize("imports", ["voxcli.kernels.attention", "torch, voxcli.model.weights", "tests.conftest"])
+def test_it_is_set_before_the_first_product_whatever_is_imported_first(imports: str) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "MKL_CBWR"}
+    code = f"import os, {imports}\nprint(os.environ.get('MKL_CBWR'))"
+    child = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert child.stdout.strip() == ("AUTO,STRICT" if vendor() == INTEL else "None")

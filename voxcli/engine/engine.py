@@ -21,6 +21,7 @@ import torch
 
 from voxcli.engine.audio import AudioStage, Finished
 from voxcli.engine.config import DEFAULT, Counters, EngineConfig, default_batch, default_pages
+from voxcli.engine.exactness import examine
 from voxcli.engine.flags import StepFlags
 from voxcli.engine.noise import BLOCK
 from voxcli.engine.pages import PAGE_SIZE, PagePool
@@ -49,6 +50,7 @@ class Engine:
         on_cuda = model.device.type == "cuda"
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
+        self.exact = self._is_exact()
         self._prefill_tokens = config.prefill_tokens or (16384 if on_cuda else 2048)
         self.scheduler = Scheduler(PagePool(self.cache.pages), self.state)
         self.counters = Counters()
@@ -77,6 +79,15 @@ class Engine:
             if self.config.max_batch is not None or rows == 1 or not is_out_of_memory(error):
                 raise
         return self._make_runner(rows // 2)
+
+    def _is_exact(self) -> bool:
+        """Whether a clip has the same bytes alone and beside any others. Promised on a CPU only."""
+        if self.model.device.type != "cpu":
+            return False
+        exactness = examine(self.model)
+        if not exactness.holds:
+            self._say(f"the same seed gives the same speech here, but its {exactness}")
+        return exactness.holds
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
@@ -347,6 +358,7 @@ class Engine:
                 attempts=sequence.attempt,
                 patches=sequence.patches,
                 bad_case=sequence.bad_case,
+                exact=self.exact and not sequence.kept_patches,
                 audio=audio,
                 latents=latents,
                 error=error,

@@ -106,6 +106,8 @@ class Clip:
     seed:     of the request, drawn if it had none: the same seed gives the same clip again.
     attempts: runs in all; the last one was kept, and its own seed is seed + attempts - 1.
     bad_case: still as long as a bad case after the last attempt.
+    exact:    the same request gives the same bits on this machine, alone and beside any others. False for one that had
+              to give way while memory was short: it went on from a state that was computed again.
     """
 
     request_id: str
@@ -115,6 +117,7 @@ class Clip:
     attempts: int = 1
     patches: int = 0
     bad_case: bool = False
+    exact: bool = False
     audio: np.ndarray | None = None
     latents: torch.Tensor | None = None
     error: str | None = None

@@ -1,4 +1,4 @@
-"""Where a person's own presets and voices lie: the folders that each system has for such things."""
+"""Where a person's own presets and voices lie, and what can be found out again: each system's folders for that."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ def data_folder() -> Path:
     return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
 
 
-def _folder(xdg: str, default: str, windows: str) -> Path:
+def cache_folder() -> Path:
+    """For what the tool finds out again when it is lost."""
+    return _folder("XDG_CACHE_HOME", ".cache", "LOCALAPPDATA", mac="Caches")
+
+
+def _folder(xdg: str, default: str, windows: str, mac: str = "Application Support") -> Path:
     """The XDG variable goes first on every system; as its specification says, a relative path in it does not count."""
     named = os.environ.get(xdg, "")
     if os.path.isabs(named):
@@ -27,7 +32,7 @@ def _folder(xdg: str, default: str, windows: str) -> Path:
     if sys.platform == "win32" and os.environ.get(windows):
         return Path(os.environ[windows]) / NAME
     if sys.platform == "darwin":
-        return _home() / "Library" / "Application Support" / NAME
+        return _home() / "Library" / mac / NAME
     return _home() / default / NAME
 
 

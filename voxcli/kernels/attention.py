@@ -13,7 +13,11 @@ from typing import Protocol
 import torch
 import torch.nn.functional as F
 
+from voxcli.kernels import exact
+from voxcli.kernels.exact import AS_THEY_ARE, ONE_BY_ONE, Way
+
 SHORTEST_SPAN = 32  # positions: shorter ones cost the same
+TRIED_SPANS, TRIED_ROWS = (32, 64, 512), (1, 2, 3, 7, 16, 33)
 # On a CPU torch's attention gives each thread a part of one buffer, and MKL adds in another order where that part does
 # not begin at a multiple of 64 bytes: a row would depend on the thread it falls to. With so many queries it does not.
 WHOLE_QUERIES = 8
@@ -98,8 +102,9 @@ class TorchPagedAttention:
         grouped = q.reshape(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
         groups = grouped.shape[2]
         if not q.is_cuda:
-            grouped = F.pad(grouped, (0, 0, 0, -groups % WHOLE_QUERIES))
-        out = F.scaled_dot_product_attention(grouped, k, v, attn_mask=~outside[:, None, None, :])
+            grouped = _filled_up(grouped)
+        way = decode_way(k.shape[1], groups, dim, q.dtype) if q.is_cpu else AS_THEY_ARE
+        out = way.apply(_masked, grouped, k, v, ~outside[:, None, None, :])
         return out[:, :, :groups].reshape(rows, heads, dim)
 
     @staticmethod
@@ -123,6 +128,35 @@ class TorchPagedAttention:
                 enable_gqa=True,
             )[0].transpose(0, 1)
         return out
+
+
+def _filled_up(queries: torch.Tensor) -> torch.Tensor:
+    """[rows, kv_heads, queries, dim] with as many of zeros behind as make them whole."""
+    return F.pad(queries, (0, 0, 0, -queries.shape[2] % WHOLE_QUERIES))
+
+
+def _masked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def decode_way(kv_heads: int, groups: int, dim: int, dtype: torch.dtype) -> Way:
+    """The way to attend with one new token a row on a CPU. groups: query heads that share a key head."""
+
+    def try_it(way: Way) -> bool:
+        return all(_span_holds(way, kv_heads, groups, dim, span, dtype) for span in TRIED_SPANS)
+
+    return exact.way_of(("attention", kv_heads, groups, dim, dtype), try_it, (AS_THEY_ARE, ONE_BY_ONE))
+
+
+def _span_holds(way: Way, kv_heads: int, groups: int, dim: int, span: int, dtype: torch.dtype) -> bool:
+    q, k, v = (
+        exact.numbers(exact.DISTINCT, kv_heads, tokens, dim, seed=span + part).to(dtype)
+        for part, tokens in enumerate((groups, span, span))
+    )
+    q = _filled_up(q)
+    lengths = torch.arange(exact.DISTINCT)[:, None, None, None] * span // 4 + span // 3
+    mask = torch.arange(span) < lengths
+    return exact.holds(way, _masked, q, k, v, mask, work=2 * q[0].numel() * span, counts=TRIED_ROWS)
 
 
 def _by_span(lengths: list[int]) -> dict[int, list[int]]:

@@ -46,6 +46,11 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     return F.linear(x, weight, bias) if x.is_cuda else torch_ops.linear(x, weight, bias)
 
 
+def mix_channels(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """weight @ x at each time. weight: [channels out, channels in]; x: [batch, channels in, times]."""
+    return torch_ops.mix_channels(weight, x)
+
+
 def norm_linear(
     x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor
 ) -> tuple[torch.Tensor, Rms | None]:
@@ -78,6 +83,11 @@ def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, ga
             return triton_gated.gated(x, eps, gate_up)
         return triton_ops.silu_mul(*norm_linear(x, norm, eps, gate_up))
     return torch_ops.norm_gated_linear(x, norm, eps, gate_up)
+
+
+def silu(x: torch.Tensor) -> torch.Tensor:
+    """x * sigmoid(x)."""
+    return torch_ops.silu(x)
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -1,7 +1,7 @@
 """The operations between the matrix products, in plain torch: any device, any dtype. See `ops` for what each is for.
 
-On a CPU no row of a product depends on how many others there are, to the last bit: so a clip is the same beside any
-neighbours.
+On a CPU no row of a product depends on how many others there are, to the last bit (see `exact`): so a clip is the same
+beside any neighbours.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 
-# MKL gives a thread a part of the rows, and multiplies parts of less than four rows by other kernels, which add in
-# another order. Below twelve rows such parts come up (seen with 1 to 8 threads), unless the rows are whole fours.
-FEWEST_ROWS, SURE_ROWS = 4, 12
+from voxcli.kernels import exact
+from voxcli.kernels.exact import AS_THEY_ARE, ONE_BY_ONE, Way
+
+exact.resolve_functions()
+TRIED_PATCHES = 1, 2, 3, 5, 8, 13, 32, 64
 
 
 class Rms(NamedTuple):
@@ -40,16 +42,35 @@ def divided(rows: torch.Tensor, x: torch.Tensor, eps: float) -> torch.Tensor:
     return (rows.float() * scale.view(*scale.shape, *[1] * (rows.ndim - scale.ndim))).to(rows.dtype)
 
 
-def _filled_up(rows: torch.Tensor) -> torch.Tensor:
-    """[N, width] with rows of zeros behind when a CPU would take another way for so few."""
-    if rows.is_cuda or len(rows) >= SURE_ROWS or len(rows) % FEWEST_ROWS == 0:
-        return rows
-    return F.pad(rows, (0, 0, 0, -len(rows) % FEWEST_ROWS))
+def product_way(columns: int, width: int, dtype: torch.dtype) -> Way:
+    """The way to multiply rows [N, width] by a weight [columns, width] on a CPU."""
+
+    def try_it(way: Way) -> bool:
+        return product_holds(way, columns, width, dtype)
+
+    return exact.way_of(("product", columns, width, dtype), try_it)
+
+
+def product_holds(way: Way, columns: int, width: int, dtype: torch.dtype) -> bool:
+    rows = exact.numbers(exact.DISTINCT, width, seed=1, spread=True).to(dtype)
+    weight = exact.numbers(columns, width, seed=2, spread=True).to(dtype)
+    return exact.holds(way, lambda x: F.linear(x, weight), rows, work=columns * width)
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
+    if not x.is_cpu:
+        return F.linear(x, weight, bias)
     rows = x.flatten(0, -2)
-    return F.linear(_filled_up(rows), weight, bias)[: len(rows)].view(*x.shape[:-1], len(weight))
+    product = product_way(len(weight), weight.shape[1], weight.dtype).apply(lambda part: F.linear(part, weight), rows)
+    if bias is not None:  # not in one call with the product, which is what was tried
+        product.add_(bias)
+    return product.view(*x.shape[:-1], len(weight))
+
+
+def mix_channels(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    if not x.is_cpu:
+        return weight @ x
+    return torch.stack([torch.mm(weight, item) for item in x])  # one of many products at once is not held to be strict
 
 
 def norm_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor) -> torch.Tensor:
@@ -65,7 +86,15 @@ def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
     if rms is not None:
         gate_up = divided(gate_up, rms.x.flatten(0, -2), rms.eps)
     gate, up = gate_up.chunk(2, -1)
-    return F.silu(gate) * up
+    return silu(gate) * up
+
+
+def silu(x: torch.Tensor) -> torch.Tensor:
+    """x * sigmoid(x). On a CPU torch's own takes another function where a thread's part ends within a vector."""
+    if not x.is_cpu:
+        return F.silu(x)
+    wide = x.float()
+    return (wide / wide.neg().exp_().add_(1)).to(x.dtype)
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
@@ -123,8 +152,25 @@ def local_attention(
     k = rotate(k, cos[: k.shape[1]], sin[: k.shape[1]])
     # The query heads of one kv head become more queries of it: no copies of keys and values, one plain product.
     folded = q.view(batch, queries, k.shape[2], groups, dim).permute(0, 2, 1, 3, 4).reshape(batch, k.shape[2], -1, dim)
-    out = F.scaled_dot_product_attention(folded, k.transpose(1, 2), v.transpose(1, 2))
+    k, v = k.transpose(1, 2), v.transpose(1, 2)
+    way = local_way(k.shape[1], folded.shape[2], dim, k.shape[2], q.dtype) if q.is_cpu else AS_THEY_ARE
+    out = way.apply(F.scaled_dot_product_attention, folded, k, v)
     return out.view(batch, -1, queries, groups, dim).transpose(1, 2).reshape(batch, queries, heads, dim)
+
+
+def local_way(kv_heads: int, queries: int, dim: int, keys: int, dtype: torch.dtype) -> Way:
+    """The way for `local_attention` of a batch on a CPU. queries: of all heads that share a key head."""
+
+    def try_it(way: Way) -> bool:
+        q, k, v = (
+            exact.numbers(exact.DISTINCT, kv_heads, tokens, dim, seed=tokens + part).to(dtype)
+            for part, tokens in enumerate((queries, keys, keys))
+        )
+        return exact.holds(
+            way, F.scaled_dot_product_attention, q, k, v, work=2 * q[0].numel() * keys, counts=TRIED_PATCHES
+        )
+
+    return exact.way_of(("local attention", kv_heads, queries, dim, keys, dtype), try_it, (AS_THEY_ARE, ONE_BY_ONE))
 
 
 def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:

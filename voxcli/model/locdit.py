@@ -12,7 +12,6 @@ import math
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 from voxcli.kernels import ops
@@ -54,11 +53,11 @@ def still_steps(steps: int) -> int:
 class TimestepEmbedding(nn.Module):
     def __init__(self, width: int):
         super().__init__()
-        self.linear_1 = nn.Linear(width, width)
-        self.linear_2 = nn.Linear(width, width)
+        self.linear_1 = Linear(width, width)
+        self.linear_2 = Linear(width, width)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.linear_2(F.silu(self.linear_1(x)))
+        return self.linear_2(ops.silu(self.linear_1(x)))
 
 
 class Estimator(nn.Module):

@@ -32,13 +32,20 @@ class Snake(nn.Module):
 
 
 class CausalConv(nn.Conv1d):
-    """Stride 1: zeros (or the carried context) on the left. Stride s, kernel 2s: s zeros on the left."""
+    """Stride 1: zeros (or the carried context) on the left. Stride s, kernel 2s: s zeros on the left.
+
+    With a kernel of one it is a product. On a CPU that is done as one, because the sums of oneDNN's convolution depend
+    on the number of threads.
+    """
 
     def __init__(self, cin: int, cout: int, kernel: int, *, dilation: int = 1, stride: int = 1, groups: int = 1):
         super().__init__(cin, cout, kernel, dilation=dilation, stride=stride, groups=groups)
         self.context = (kernel - 1) * dilation + 1 - stride
 
     def forward(self, x: torch.Tensor, state: State | None = None) -> torch.Tensor:
+        if self.kernel_size == (1,) and self.groups == 1 and x.is_cpu:
+            assert self.bias is not None
+            return ops.mix_channels(self.weight[..., 0], x).add_(self.bias[:, None])
         return super().forward(_with_context(self, x, self.context, state))
 
 
@@ -64,7 +71,7 @@ class CausalTransposedConv(nn.Module):
     def forward(self, x: torch.Tensor, state: State | None = None) -> torch.Tensor:
         batch, _, samples = x.shape
         x = _with_context(self, x, 1, state)
-        y = self.weight @ torch.cat((x[..., 1:], x[..., :-1]), 1)
+        y = ops.mix_channels(self.weight, torch.cat((x[..., 1:], x[..., :-1]), 1))
         y = y.view(batch, -1, self.stride, samples) + self.bias[:, None, None]
         return y.transpose(2, 3).reshape(batch, -1, samples * self.stride)
 

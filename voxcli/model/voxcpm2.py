@@ -12,9 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
+from voxcli.kernels import ops
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import ModelConfig
 from voxcli.model.locdit import LocDiT, Schedule
@@ -139,7 +139,7 @@ class VoxCPM2(nn.Module):
         if last is not None:
             coarse, fine = coarse[last], fine[last]
         mu = torch.stack((self.lm_to_dit_proj(coarse), self.res_to_dit_proj(fine)), 1)
-        logits = self.stop_head(F.silu(self.stop_proj(coarse)))
+        logits = self.stop_head(ops.silu(self.stop_proj(coarse)))
         return Hidden(mu, logits[:, 1] > logits[:, 0])
 
     def next_patch(

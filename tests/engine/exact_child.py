@@ -1,0 +1,78 @@
+"""What `test_exact_settings` starts: the same clips in several ways, in a process with its own settings.
+
+    python -m tests.engine.exact_child 1 2 3
+
+Writes to stdout, in JSON, for each number of threads the digest of every clip's audio by the way it was made, and what
+the engine says of itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Iterable
+
+import torch
+
+from voxcli import Engine, EngineConfig, Request, Sampling, build_prompt, demo_voice, load_model
+from voxcli.engine.exactness import examine
+from voxcli.kernels import torch_ops
+from voxcli.model.voxcpm2 import VoxCPM2
+
+TEXTS = "The sun is rising.", "Two birds sing in the old tree.", "Go on.", "It was late when we came home."
+PRODUCTS = (2048, 2560), (384, 1792), (384, 2), (64, 1024)  # width and columns; not all are the demo voice's
+
+
+def main(threads: Iterable[int]) -> None:
+    model = load_model(demo_voice.FOLDER, device="cpu")
+    voice = Engine(model).encode_voice(torch.sin(torch.arange(16_000) / 20).numpy(), key="a voice")
+    told = {}
+    for count in threads:
+        torch.set_num_threads(count)
+        requests = _requests(model, voice)
+        told[count] = {
+            "exact": Engine(model).exact,
+            "ways": str(examine(model)),
+            "products": [shape for shape in PRODUCTS if not _rows_agree(*shape)],
+            "together": _digests(model, requests),
+            "reversed, two at a time": _digests(model, requests[::-1], 2),
+            "alone": {name: digest for one in requests for name, digest in _digests(model, [one]).items()},
+            "what was missing": _digests(model, requests[1:3]),
+        }
+    json.dump({"strict": os.environ.get("MKL_CBWR") == "AUTO,STRICT", "threads": told}, sys.stdout)
+
+
+def _requests(model: VoxCPM2, voice: torch.Tensor) -> list[Request]:
+    sampling = {"max_len": 4, "steps": 3}
+    return [
+        Request(
+            text,
+            build_prompt(model.tokenizer, text, patch_shape=model.patch_shape, reference=None if number % 2 else voice),
+            Sampling(seed=number, **sampling),
+        )
+        for number, text in enumerate(TEXTS)
+    ]
+
+
+def _digests(model: VoxCPM2, requests: list[Request], max_batch: int | None = None) -> dict[str, str]:
+    clips = Engine(model, EngineConfig(max_batch=max_batch)).generate(requests)
+    return {
+        clip.request_id: hashlib.sha256(clip.audio.tobytes()).hexdigest() for clip in clips if clip.audio is not None
+    }
+
+
+def _rows_agree(width: int, columns: int) -> bool:
+    """Random rows of a product, random ones of them: not the numbers by which a way was chosen."""
+    generator = torch.Generator().manual_seed(width)
+    x, weight = torch.randn(70, width, generator=generator), torch.randn(columns, width, generator=generator)
+    whole = torch_ops.linear(x, weight)
+    return all(
+        torch.equal(torch_ops.linear(x[at], weight), whole[at])
+        for at in (torch.randperm(70, generator=generator)[:rows] for rows in (*range(1, 15), 22, 33, 64))
+    )
+
+
+if __name__ == "__main__":
+    main(map(int, sys.argv[1:]))
