@@ -23,7 +23,13 @@ from voxcli.model.weights import load_model
 COUNT = 8
 COS, SIN = torch.randn(2, 1, 128, generator=torch.Generator().manual_seed(1))
 NOISE = torch.randn(194, 4, 64, generator=torch.Generator().manual_seed(2))
+FREE = torch.randn(194, 4, 64, generator=torch.Generator().manual_seed(4))
 CFG = torch.linspace(1, 3, 194)
+
+
+def guided(velocity: torch.Tensor) -> torch.Tensor:
+    rows = len(velocity)
+    return torch_ops.guided_step(NOISE[:rows], torch.cat((velocity, FREE[:rows])), CFG[:rows], 0.1)
 
 
 def mixed(model: VoxCPM2) -> list[Request]:
@@ -117,7 +123,7 @@ def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int
         lambda x: torch_ops.rms_norm(x, None, 1e-5),
         lambda x: torch_ops.rotate(x.view(-1, 1, 14, 128), COS, SIN),
         lambda x: torch_ops.snake(x.view(-1, 64, 28), COS[0, :64, None] + 1, SIN[0, :64, None]),
-        lambda x: torch_ops.guided_step(NOISE[: len(x) // 2], x[..., :256].reshape(-1, 4, 64), CFG[: len(x) // 2], 0.1),
+        lambda x: guided(x[: len(x) // 2, :256].view(-1, 4, 64)),
         lambda x: torch.tanh(x).mul_(9).round_(),
     ],
     ids=["silu_mul", "silu", "rms_norm", "rotate", "snake", "guided_step", "tanh"],
