@@ -109,6 +109,42 @@ def test_a_voice_that_is_out_of_reach_for_a_while(capsys: pytest.CaptureFixture[
     check_kept(capsys, before)
 
 
+def test_a_run_that_is_interrupted_while_it_plans_notes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_lines(a={"ref": "voices/anna.wav"})
+    assert run(COMMAND) == 0
+    before, log = sounds(), RESULTS.read_bytes()
+
+    def interrupted(path: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("voxcli.jobs.plan.check_voice", interrupted)
+        told(capsys, 130, "--force")
+    assert (sounds(), RESULTS.read_bytes()) == (before, log)
+    check_kept(capsys, before)
+
+
+@pytest.mark.parametrize("options", [["--model", "nowhere"], ["--lora", "nowhere"], ["--device", "cuda:9"]])
+def test_a_model_that_can_not_be_had_changes_nothing(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(COMMAND) == 0
+    before = sounds()
+    write_lines(a={"text": "..."})
+    assert run([*COMMAND, "--force", *options]) in (1, 3)
+    write_lines()
+    check_kept(capsys, before)
+
+
+def test_many_lines_that_fail_share_a_sync(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": str(n), "text": "A line.", "ref": "nowhere.wav"} for n in range(300)]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    synced: list[int] = []
+    monkeypatch.setattr("voxcli.run.results.os.fsync", synced.append)
+    told(capsys, 1)
+    assert (len(states()), len(synced)) == (300, 1)
+
+
 def test_a_named_voice_that_was_removed_and_made_again(capsys: pytest.CaptureFixture[str]) -> None:
     write_lines(a={"voice": "anna"})
     add = ["voices", "add", "anna", "--ref", "voices/anna.wav"]

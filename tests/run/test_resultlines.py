@@ -91,6 +91,12 @@ def test_a_line_that_a_crash_tore_is_dropped(length: int) -> None:
     assert kept(file(line(OK)) + WHOLE[:length] + b"\0" * 7) == file(line(OK))
 
 
+def test_a_line_of_many_megabytes_takes_no_time() -> None:
+    """What another program left: no id is as long."""
+    other = b'{"id": "' + b"x" * (1 << 24)
+    assert kept(file(line(OK)) + other) == file(line(OK), other)
+
+
 def test_a_line_that_lacks_its_end_alone_is_whole() -> None:
     assert kept(file(line(OK)) + WHOLE) == file(line(OK), WHOLE)
 

@@ -292,6 +292,19 @@ def full_disk(*arguments: Any, **values: Any) -> None:
     raise OutputError("a.wav: can't be written (No space left on device)")
 
 
+def test_an_id_in_other_case_is_that_of_the_same_line(tmp_path: Path) -> None:
+    """As in a manifest: on some systems it has the same file."""
+    jobs = [job(tmp_path, "a"), replace(job(tmp_path, "b"), out=tmp_path / "x.wav")]
+    run(tmp_path, jobs)
+    drawn, sound = read_results(tmp_path)["a"].seed, jobs[0].out.read_bytes()
+    jobs = [job(tmp_path, "A"), replace(job(tmp_path, "B"), out=tmp_path / "x.wav")]
+    found = run(tmp_path, jobs)
+    assert (found.reasons, [kept.result.id for kept in found.kept]) == ({"name changed": 1}, ["B"])
+    assert (read_results(tmp_path)["A"].seed, jobs[0].out.read_bytes()) == (drawn, sound)
+    assert read_results(tmp_path)["B"].ok
+    assert (len(run(tmp_path, jobs).kept), agenda(tmp_path, jobs, "failed").left) == (2, 0)
+
+
 def test_results_of_before_that_failed_are_spoken_again(tmp_path: Path) -> None:
     """As versions wrote them that kept nothing beside a failure."""
     (tmp_path / "results.jsonl").write_text(

@@ -76,11 +76,10 @@ class BatchRun:
 
     def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
         """One for every job of the plan; those kept from an earlier run come before those spoken now."""
-        for job, error in self.plan.refused:
-            outcome = failure(job, error, self.out)
-            if self.log is not None:
-                self.log.append(outcome.result)
-            yield outcome
+        refused = [failure(job, error, self.out) for job, error in self.plan.refused]
+        if self.log is not None and refused:
+            self.log.append(*(outcome.result for outcome in refused))
+        yield from refused
         for warning in self.plan.warnings:
             self.display.say(warning)
         utterances = self.plan.utterances

@@ -16,6 +16,7 @@ BOM = b"\xef\xbb\xbf"  # what some editors put in front
 # How a line begins that is written here: what is left of one that was not written to its end.
 HEAD, NEXT = b'{"id": "', b'", "out": '
 HEAD_AND_ID = re.compile(re.escape(HEAD) + rb'(?:[^"\\]|\\.)*\\?', re.DOTALL)
+MAX_HEAD_BYTES = 4096  # bytes: an id has 200 characters at most
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def _is_torn(line: bytes) -> bool:
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return False
-    begun = HEAD_AND_ID.match(text)
+    begun = HEAD_AND_ID.match(text[:MAX_HEAD_BYTES])
     if begun is None:
         return HEAD.startswith(text)
     rest = text[begun.end() :]
@@ -102,8 +103,7 @@ def _is_text(value: object) -> bool:
     if not isinstance(value, str):
         return False
     with suppress(UnicodeEncodeError):
-        value.encode()
-        return True
+        return value.isascii() or bool(value.encode())
     return False
 
 

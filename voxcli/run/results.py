@@ -67,11 +67,14 @@ class ResultLog:
         self.path = folder / RESULTS_NAME
         self.history: dict[str, History] = {}
         self.broken = False
+        self._known: set[str] = set()  # ids that are in the file
+        self._overtaken = False
         self._file: BinaryIO | None = None
 
     def __enter__(self) -> ResultLog:
         content, lines = _read(self.path)
         self.history = _history(lines)
+        self._known = set(self.history)
         self._file = self._open()
         kept = kept_lines(lines)
         if kept != content or has_other_names(self._file):  # what has a name elsewhere stays there as it is
@@ -84,7 +87,7 @@ class ResultLog:
         if self._file is not None:
             self._file.close()
             self._file = None
-        if kind is None:
+        if kind is None and self._overtaken:
             with suppress(OutputError):  # all is noted: a disk that is full now leaves just more lines than needed
                 content, lines = _read(self.path)
                 if (kept := kept_lines(lines)) != content:
@@ -96,6 +99,8 @@ class ResultLog:
         try:
             for result in results:
                 faults.point("note")
+                self._overtaken |= result.id in self._known
+                self._known.add(result.id)
                 self._file.write(json.dumps(vars(result), ensure_ascii=False).encode() + b"\n")
             self._file.flush()
             os.fsync(self._file.fileno())

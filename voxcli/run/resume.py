@@ -37,7 +37,7 @@ class Agenda:
 
     todo:     to be spoken, in the plan's order, each with its fingerprint.
     kept:     done before and unchanged, with their results of then.
-    mended:   those of them that failed since: results to be noted again, as they hold.
+    mended:   results of those whose last line says otherwise, as when they failed since: to be noted again.
     left:     neither: what `--retry-failed` leaves alone.
     reasons:  how many are spoken why.
     """
@@ -61,14 +61,15 @@ def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str
 
     before: what was noted of each id, in the folder `out`.  model: its identity; None leaves the model aside.
     """
-    agenda, fingerprints = Agenda(), Fingerprints(model)
+    agenda, fingerprints, earlier = Agenda(), Fingerprints(model), _Earlier(before)
     for utterance in plan.utterances:
-        history = before.get(utterance.job.id)
+        history = earlier.of(utterance.job)
         now = fingerprints.of(utterance)
         reason = "--force" if redo == "all" and history is not None else _reason(utterance, history, now, out)
         if history is not None and history.good is not None and reason is None:
-            agenda.kept.append(Outcome(utterance.job, history.good, before=True))
-            agenda.mended += [] if history.last.ok else [history.good]
+            good = replace(history.good, id=utterance.job.id)
+            agenda.kept.append(Outcome(utterance.job, good, before=True))
+            agenda.mended += [] if history.last == good else [good]
         elif redo == "failed" and reason != FAILED:
             agenda.left += 1
         else:
@@ -80,11 +81,12 @@ def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str
 
 def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Redo) -> None:
     """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known."""
+    earlier = _Earlier(before)
     ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
     in_the_way = [
         job
         for job in (utterance.job for utterance in plan.utterances)
-        if redo == "changed" or (redo == "failed" and _failed(before.get(job.id)))
+        if redo == "changed" or (redo == "failed" and _failed(earlier.of(job)))
         if one_name(shown_path(job.out, out)) not in ours and os.path.lexists(job.out)
     ]
     if in_the_way:
@@ -100,6 +102,17 @@ def check_retry(out: Path, redo: Redo) -> None:
     """Raise InputError when the lines that failed are wanted, and no run has been."""
     if redo == "failed" and not read_history(out):
         raise InputError(f"--retry-failed: no run has noted a line in {out}; leave it out to speak them all")
+
+
+class _Earlier:
+    """Histories by id; one that was written in other case is that of the same line, as it is in a manifest."""
+
+    def __init__(self, histories: Mapping[str, History]):
+        self._histories = histories
+        self._names = {one_name(identity): history for identity, history in histories.items()}
+
+    def of(self, job: Job) -> History | None:
+        return self._histories.get(job.id) or self._names.get(one_name(job.id))
 
 
 def _failed(history: History | None) -> bool:
