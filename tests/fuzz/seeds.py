@@ -49,6 +49,19 @@ TEXTS = tuple(
 )
 
 
+# Bound, how often, then what comes before, what is repeated and what comes after; see tests/text/hostile.py.
+REPEATED = (
+    b"\x00\xffHi\x00\xe2\x80\xa6\x00x",
+    b"\x00\xffa\x00.\x00b c",
+    b"\x00\xffa\n\x00 \x00b",
+    b"\x00\xff```\x00 \x00!",
+    b"\x00\xff\x00-\x00x",
+    b"\x00\xff(warm)$\x001\x00k",
+    b"\x00\xff../\x00 \x00x",
+    b"\xff\x80\x00no. <b>[1] \x00</b>",
+)
+
+
 def sound(container: str, subtype: str, rate: int, channels: int, seconds: float = 1.1) -> bytes:
     """A tone as a file."""
     time = np.arange(round(seconds * rate)) / rate
@@ -72,5 +85,6 @@ def seeds() -> dict[str, list[bytes]]:
     return {
         "manifest": list(MANIFESTS),
         "text": list(TEXTS),
+        "repeated": list(REPEATED),
         "audio": [*(sound(*kind) for kind in SOUNDS), *(head + bytes(20_000) for head in promises)],
     }

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 
 from voxcli.audio.read import read_voice
-from voxcli.errors import AudioError, InputError, ManifestError
+from voxcli.errors import MAX_MESSAGE, AudioError, InputError, ManifestError
 from voxcli.inputs.manifest import read_manifest
-from voxcli.jobs.plan import make_plan
-from voxcli.jobs.settings import MIN_CHARS
+from voxcli.jobs.job import Job
+from voxcli.jobs.plan import make_plan, prepare
+from voxcli.jobs.settings import MIN_CHARS, Settings
 from voxcli.terminal import one_line
 from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.split import split
@@ -27,6 +28,7 @@ from voxcli.text.split import split
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", "")
 RATE = 16_000
 LONGEST_S = 60.0
+LONGEST_RUN = 20_000
 
 
 def _scratch() -> Path:
@@ -85,6 +87,34 @@ def text(data: bytes) -> None:
     told_in_a_line(description)
 
 
+def repeated(data: bytes) -> None:
+    """The first byte is the bound, the second how often; then, with zeros between, what comes before, what is repeated
+    and what comes after. As a text it is planned, as a value it is refused or used, and nothing of it takes long: a
+    run that is guided by coverage stops an input after ten seconds.
+    """
+    if len(data) < 2:
+        return
+    head, unit, tail = (*(part.decode(errors="replace") for part in data[2:].split(b"\0", 2)), "", "", "")[:3]
+    words = head[:100] + unit[:100] * (data[1] * LONGEST_RUN // 255 // max(1, len(unit[:100]))) + tail[:100]
+    try:
+        prepare(Job(id="a", text=words, out=Path("a.wav"), settings=Settings(max_chars=MIN_CHARS + data[0])))
+    except InputError as error:
+        told_in_a_line(str(error))
+    told_in_a_line(words)
+    path = SCRATCH / "lines.jsonl"
+    for row in (
+        {"text": words, "out": words},
+        {"text": "a", "voice": words, "control": words},
+        {"text": "a", words: 1},
+    ):
+        path.write_text(json.dumps(row))
+        try:
+            make_plan(read_manifest(str(path), SCRATCH / "out").jobs)
+        except InputError as error:
+            assert len(str(error)) <= MAX_MESSAGE
+            told_in_a_line(str(error))
+
+
 def audio(data: bytes) -> None:
     """The bytes are the file. A voice is mono, finite, not silent and as long as a voice may be."""
     path = SCRATCH / "voice"
@@ -115,4 +145,4 @@ def squeezed(words: str) -> str:
     return "".join(words.split())
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"manifest": manifest, "text": text, "audio": audio}
+TARGETS: dict[str, Callable[[bytes], None]] = {"manifest": manifest, "text": text, "repeated": repeated, "audio": audio}

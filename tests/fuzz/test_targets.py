@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.fuzz.seeds import SOUNDS, seeds, sound, wav_header
-from tests.fuzz.targets import RATE, SCRATCH, TARGETS, audio, manifest, text
+from tests.fuzz.targets import RATE, SCRATCH, TARGETS, audio, manifest, repeated, text
 from voxcli.audio.read import read_voice
 from voxcli.errors import AudioError, ManifestError
 from voxcli.inputs.manifest import read_manifest
@@ -72,6 +72,12 @@ def test_no_path_leaves_the_output_folder(outs: list[str]) -> None:
 @given(words=st.text(max_size=400), bound=st.integers(0, 255))
 def test_any_text(words: str, bound: int) -> None:
     text(bytes([bound]) + words.encode(errors="replace"))
+
+
+@QUICK
+@given(parts=st.lists(st.text(max_size=4), min_size=3, max_size=3), often=st.integers(0, 60), bound=st.integers(0, 255))
+def test_anything_repeated(parts: list[str], often: int, bound: int) -> None:
+    repeated(bytes([bound, often]) + "\0".join(parts).encode(errors="replace"))
 
 
 @pytest.mark.parametrize("kind", SOUNDS, ids=lambda kind: "-".join(map(str, kind)))

@@ -36,3 +36,47 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "paragraphs": lambda n: "Hi.\n\n" * (n // 5),
     "Chinese": lambda n: "\u5929\u6c14\u771f\u597d\u3002" * (n // 5),
 }
+
+# Repeated without end: one of these may be what an expression begins to look for again and again.
+UNITS = [
+    "a",
+    "a ",
+    ".",
+    " .",
+    "\u597d",
+    "\u4e00\n",
+    "\u2014 ",
+    "\u200d",
+    "\u0301",
+    "\n",
+    "1. ",
+    "www.",
+    "a@",
+    "-",
+    "- ",
+    "#",
+    "[",
+    "](a/b)",
+    "[a](b/c)",
+    "{",
+    "(",
+    "()",
+    "<b>",
+    "<a b=",
+    "<!--",
+    "<!---->",
+    "*a",
+    "**a ",
+    "_a",
+    "~~a ",
+    "`",
+    '"',
+    "|",
+]
+
+
+def _repeated(unit: str) -> Callable[[int], str]:
+    return lambda n: unit * (n // len(unit))
+
+
+HOSTILE |= {f"{unit!r} and again": _repeated(unit) for unit in UNITS}

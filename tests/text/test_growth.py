@@ -1,4 +1,8 @@
-"""The time of a text grows with its size, not with the square of it."""
+"""The time of a text grows with its size, not with the square of it.
+
+Loops are counted, as regular expressions are in `test_linear.py`. What neither shows, such as strings that are copied
+again and again, takes minutes to hours at the largest size, where all texts together take half a minute.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,15 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.text.hostile import HOSTILE
 from voxcli.errors import InputError
@@ -18,21 +27,24 @@ from voxcli.jobs.plan import prepare
 
 ROOT = Path(__file__).parent.parent.parent
 SIZES = (10_000, 20_000, 40_000, 80_000, 160_000)
-CPU_S = 200  # all texts of the largest size take about 10; one that grew with the square took minutes to hours
+CPU_S = 300
+SMALL, TIMES = 1_000, 4
+MAX_GROWTH = 1.5 * TIMES  # of the lines that are run: TIMES is linear, its square quadratic
 
 
-def plan(name: str, size: int) -> None:
+def plan(text: str) -> None:
     """The whole way of a text from a manifest to pieces."""
     with suppress(InputError):  # marks alone are refused, after the same work
-        prepare(Job(id="a", text=HOSTILE[name](size), out=Path("a.wav")))
+        prepare(Job(id="a", text=text, out=Path("a.wav")))
 
 
 def main() -> None:
-    for name in HOSTILE:
+    for name, text in HOSTILE.items():
         print(name, flush=True)
-        plan(name, SIZES[-1])
+        plan(text(SIZES[-1]))
 
 
+@pytest.mark.slow
 def test_hostile_texts_are_planned_in_bounded_time() -> None:
     """In a process that the system ends when it takes CPU_S seconds of CPU time."""
     done = subprocess.run(
@@ -46,15 +58,60 @@ def test_hostile_texts_are_planned_in_bounded_time() -> None:
     assert done.returncode == 0
 
 
+def lines_run(function: Callable[[str], object], text: str) -> int:
+    """Lines of the project that a function runs for a text, each as often as it is run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if not frame.f_code.co_filename.startswith(str(ROOT)):
+            return None
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_loops_are_linear(name: str) -> None:
+    small, large = (lines_run(plan, HOSTILE[name](size)) for size in (SMALL, TIMES * SMALL))
+    assert large <= MAX_GROWTH * small
+
+
+def test_a_loop_that_is_not_linear_is_found() -> None:
+    def looks_back_from_each(text: str) -> list[int]:
+        return [text.count("a", 0, end) for place, _ in enumerate(text) if place % 8 == 0 for end in range(0, place, 8)]
+
+    small, large = (lines_run(looks_back_from_each, "a" * size) for size in (SMALL, TIMES * SMALL))
+    assert large > MAX_GROWTH * small
+
+
+MARKS = [*" \n\t.!?,;:-*_=#|`~<>()[]{}\"'/@&\u2026\u20131aA\u597d\u3002\u300d\u0301\u200d", "<b>", "&amp;", "www."]
+FEW = st.lists(st.sampled_from(MARKS), max_size=3).map("".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(head=FEW, unit=FEW.filter(bool), tail=FEW)
+def test_loops_are_linear_whatever_is_repeated(head: str, unit: str, tail: str) -> None:
+    small, large = (lines_run(plan, head + unit * (times * SMALL // len(unit)) + tail) for times in (1, TIMES))
+    assert large <= MAX_GROWTH * small
+
+
 @pytest.mark.slow
 def test_growth() -> None:
     """For figures, with -s: seconds of CPU time by size. It decides nothing."""
     print(f"\n{'seconds at':26}" + "".join(f"{size:>9,}" for size in SIZES))
     for name in HOSTILE:
-        print(f"{name:26}" + "".join(f"{_seconds(name, size):9.2f}" for size in SIZES), flush=True)
+        print(f"{name:26}" + "".join(f"{_seconds(HOSTILE[name](size)):9.2f}" for size in SIZES), flush=True)
 
 
-def _seconds(name: str, size: int) -> float:
+def _seconds(text: str) -> float:
     began = time.process_time()
-    plan(name, size)
+    plan(text)
     return time.process_time() - began
