@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from voxcli.cli.help import Command, examples
-from voxcli.cli.options import Debug
+from voxcli.cli.options import Debug, Model
 from voxcli.errors import ModelError
 from voxcli.terminal import shown
 
@@ -17,7 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command(cls=Command, epilog=EXAMPLES)(doctor)
 
 
-def doctor(debug: Debug = False) -> None:
+def doctor(model: Model = None, debug: Debug = False) -> None:
     """Show what is here, what is missing and how to get it.
 
     Looks at torch, the device, attention, audio files, extras and models. Exit code 3 when the tool can't speak here.
@@ -25,7 +25,7 @@ def doctor(debug: Debug = False) -> None:
     from voxcli.diagnostics.doctor import examine, usable
 
     findings = []
-    for finding in examine():
+    for finding in examine(model):
         findings.append(finding)
         remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
         print(shown(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}"), flush=True)

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
+from voxcli.errors import ModelError
 from voxcli.extras import EXTRAS, install_hint, missing
+from voxcli.memory import total_memory
 from voxcli.model import hub as models
 from voxcli.model.hub import FULL_MODEL, VARIABLE
 
@@ -28,13 +31,16 @@ class Finding:
     remedy: str = ""
 
 
-def examine() -> Iterator[Finding]:
-    """All findings in the order in which they are shown; torch is imported on the way."""
+def examine(model: str | None = None) -> Iterator[Finding]:
+    """All findings in the order in which they are shown; torch is imported on the way.
+
+    model: a checkpoint folder or hub id to look at; None: the one that speaks.
+    """
     yield Finding("voxcpm2", "ok", f"{_version('voxcpm2')} on Python {platform.python_version()}, {platform.system()}")
     yield from _torch()
     yield from _audio()
     yield from _extras()
-    yield from _models()
+    yield from _models(model)
 
 
 def usable(findings: list[Finding]) -> bool:
@@ -96,12 +102,18 @@ def _extras() -> Iterator[Finding]:
             yield Finding(extra, "ok", ", ".join(f"{package} {_version(package)}" for package in packages.values()))
 
 
-def _models() -> Iterator[Finding]:
-    speaking = ""
-    named = os.environ.get(VARIABLE)
+def _models(model: str | None) -> Iterator[Finding]:
+    speaking, chosen = "", None
+    named = model or os.environ.get(VARIABLE)
     if named:
-        yield Finding(VARIABLE, "ok", named)
-        speaking = named
+        label = "--model" if model else VARIABLE
+        try:
+            chosen = models.local_folder(named, label)
+            speaking = named
+            yield Finding(label, "ok", str(chosen))
+        except ModelError as error:
+            yield Finding(label, "missing", str(error))
+            return
     folder = models.cached_folder(FULL_MODEL)
     problem = models.defect(folder) if folder else None
     if folder and not problem:
@@ -122,9 +134,37 @@ def _models() -> Iterator[Finding]:
             "reinstall from the project folder",
         )
     if speaking:
+        chosen = chosen or (None if named else demo if speaking == "the demo voice" else folder)
         yield Finding("speaks with", "ok", speaking)
+        if chosen:
+            yield from _memory(chosen)
     else:
         yield Finding("speaks with", "missing", "no model at all", "voxcpm2 download")
+
+
+def _memory(folder: Path) -> Iterator[Finding]:
+    """What a model takes in each dtype, and whether a CPU has that."""
+    try:
+        from voxcli.model.config import read_config
+        from voxcli.model.device import resolve_device, resolve_dtype
+        from voxcli.model.size import GIB, OVERHEAD, count_parameters, empty_model, weight_bytes
+        from voxcli.model.tokenizer import Tokenizer
+
+        config = read_config(folder)
+        Tokenizer.from_folder(folder, config.lm_config.vocab_size)
+    except ModelError as error:
+        yield Finding("tokenizer", "missing", str(error))
+        return
+    except (ImportError, OSError):  # torch; reported before
+        return
+    model, device, total = empty_model(config), resolve_device("auto"), total_memory()
+    auto = resolve_dtype("auto", device, count_parameters(model))
+    for dtype in ("float32", "bfloat16"):
+        need = weight_bytes(model, resolve_dtype(dtype, device)) + OVERHEAD
+        used = " (--dtype auto)" if str(auto) == f"torch.{dtype}" else ""
+        fits = device.type != "cpu" or total is None or need <= total
+        here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB here"
+        yield Finding("memory", "ok" if fits else "note", f"{need / GIB:.1f} GiB in {dtype}{used}{here}")
 
 
 def _nvidia_driver() -> bool:

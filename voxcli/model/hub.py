@@ -193,6 +193,17 @@ BLOCK = 1 << 20
 STRIDE = 1 << 24
 
 
+def local_folder(name: str, origin: str) -> Path:
+    """The folder of a named checkpoint that is here and whole. Nothing is fetched. Raises ModelError."""
+    if HUB_ID.fullmatch(name) and not os.path.exists(name):
+        folder = cached_folder(name)
+        if folder is None:
+            raise ModelNotFound(f"{name} is not in the local cache; `voxcpm2 download {name}` fetches it")
+        require(folder)
+        return folder
+    return _named(name, origin, lambda remark: None).folder
+
+
 def model_identity(folders: Iterable[Path]) -> str:
     """A digest of a checkpoint (and of what is merged into it): names, sizes and content.
 
