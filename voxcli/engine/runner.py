@@ -50,6 +50,7 @@ class Runner:
         self._schedules: dict[int, Schedule] = {}
         self.graphs: StepGraphs | None = None
         self.prefill_graphs: PrefillGraphs | None = None
+        self._capturer: Capturer | None = None
         # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
         if graphs and self.attend.fixed_shapes:
             self._capturer = Capturer(model.device, say)
@@ -108,8 +109,9 @@ class Runner:
         self.largest = largest
         if self.graphs is not None:
             self.graphs.largest = largest
-            for graphs in (self.graphs, self.prefill_graphs, self._capturer):
-                graphs.forget()
+        for captured in (self.graphs, self.prefill_graphs, self._capturer):
+            if captured is not None:
+                captured.forget()
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
 

@@ -10,6 +10,8 @@ o_proj and down_proj when the weights are loaded, so the forward pass does not k
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import nn
@@ -179,11 +181,16 @@ class Transformer(nn.Module):
         self.norm = RMSNorm(config.hidden_size, config.eps)
         self.rope = Rope(lm, config.head_dim, rope_positions) if config.rope else None
 
+    @property
+    def _typed_layers(self) -> Sequence[Layer]:
+        """`layers`: a ModuleList does not know of what it is one."""
+        return cast("Sequence[Layer]", self.layers)
+
     def causal(self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         """x: [N, hidden], new tokens of many requests packed; caches: [layers, 2, pages, page_size, kv_heads, dim]."""
         rope = (self.rope.cos, self.rope.sin) if self.rope else None
         x = x.clone()  # the residual stream is added to in place
-        for layer, cache in zip(self.layers, caches, strict=True):
+        for layer, cache in zip(self._typed_layers, caches, strict=True):
             x = layer.self_attn.causal(x, layer.input_layernorm, rope, attend, cache, batch)
             x = layer.mlp(x, layer.post_attention_layernorm)
         return self.norm(x)
@@ -194,7 +201,7 @@ class Transformer(nn.Module):
         cos, sin = self.rope.cos, self.rope.sin
         # With few tokens a product is bound by its weights: leaving some out would save nothing and split a product.
         whole = x.is_cuda and x.shape[0] * x.shape[1] <= FEW_TOKENS
-        for layer in self.layers:
+        for layer in self._typed_layers:
             if layer is self.layers[-1] and not whole:
                 x = layer.self_attn.local_kept(x, keep, layer.input_layernorm, cos, sin)
             else:
