@@ -91,7 +91,7 @@ def test_a_wrong_preset_is_told_with_its_name(tmp_path: Path, content: str, reas
 def test_an_unknown_preset_names_those_there_are() -> None:
     with pytest.raises(InputError, match="no preset 'nothing'; there are audiobook, balanced, dialogue, fast"):
         load_preset("nothing")
-    with pytest.raises(InputError, match="^no preset 'fastest'; did you mean 'fast'\\?$"):
+    with pytest.raises(InputError, match=r"^no preset 'fastest'; did you mean 'fast'\?$"):
         load_preset("fastest")
     with pytest.raises(InputError, match="can't read the preset"):
         load_preset("nowhere.yaml")

@@ -8,12 +8,14 @@ import base64
 import hashlib
 import os
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from string import Template
+from typing import Any
 from urllib.parse import quote
 
 from voxcli.audio.peaks import peaks
@@ -25,6 +27,7 @@ from voxcli.terminal import clock, counted
 
 BARS = 96
 HEIGHT = 32
+MAX_EXTRA = 12  # names
 LONG = 280  # characters of a text that are shown before it is unfolded
 
 
@@ -111,7 +114,7 @@ def _row(number: int, job: Job, result: Result, folder: Path) -> str:
     duration, rtf = result.duration_s, result.rtf
     cells = (
         (number, f"<b>{number}</b><span dir=auto>{escape(result.id)}</span>"),
-        (result.text, _text(result.text)),
+        (result.text, _text(result.text) + _extra(job.extra)),
         (result.out, _sound(job.out, link, result) if result.ok else '<span class="none">no file</span>'),
         (duration, "" if duration is None else clock(duration)),
         (rtf, "" if rtf is None else f"{rtf:.3f}"),
@@ -130,6 +133,12 @@ def _text(text: str) -> str:
     if len(text) <= LONG:
         return f"<p dir=auto>{escape(text)}</p>"
     return f"<details><summary dir=auto>{escape(text[:LONG])} ...</summary><p dir=auto>{escape(text)}</p></details>"
+
+
+def _extra(extra: Mapping[str, Any]) -> str:
+    """What else a line holds, so far as there is room."""
+    shown = (f"{name}: {value}" for name, value in islice(extra.items(), MAX_EXTRA))
+    return "".join(f'<p class="extra" dir=auto>{escape(words[:LONG])}</p>' for words in shown)
 
 
 def _sound(path: Path, link: str, result: Result) -> str:

@@ -107,7 +107,9 @@ def batch(
     from voxcli.inputs.document import InputOptions, format_named
     from voxcli.inputs.manifest import LineDefaults, read_manifest
     from voxcli.jobs.plan import check_voices, make_plan
+    from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import Stages
+    from voxcli.run.results import read_history
     from voxcli.run.resume import Redo, check_retry, preview
     from voxcli.run.speeds import speed_of
     from voxcli.terminal import shown
@@ -136,6 +138,8 @@ def batch(
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with stages("manifest"):
         found = read_manifest(manifest, out, common, inputs, read)
+        if any(job.numbered for job in found.jobs):
+            found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
     kind = subtitles_named(subtitles)
     products = Products(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     with stages("plan"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections import Counter
@@ -14,6 +15,7 @@ from voxcli.inputs.schema import FIELD_NAMES
 from voxcli.terminal import nearest
 
 MAX_NAMES = 1000  # different ones that are remembered, and counted: JSON may have another in each line
+MAX_DEPTH = 20  # of lists and objects in a value that is kept
 MAX_LISTED = 20  # names in one message
 MAX_SHOWN = 40  # characters of a name
 # What others call the column of the text: named in a hint, never taken for it.
@@ -79,7 +81,7 @@ class Columns:
         for name, value in values.items():
             field = self.field(name)
             if field is None:
-                extra[name] = value
+                extra[name] = value if isinstance(value, str | int) else _kept(name, value)
                 self._note(name)
             elif field in fields:
                 raise InputError(f"two names of the field {quoted(field)} in one line, one of them {quoted(name)}")
@@ -139,6 +141,19 @@ class Columns:
         more = f" and {len(self.unused) - MAX_LISTED} more" if len(self.unused) > MAX_LISTED else ""
         what = "field" if len(self.unused) == 1 else "fields"
         return [f"unknown {what} kept as extra: {', '.join(shown)}{more}"]
+
+
+def _kept(name: str, value: Any, depth: int = 0) -> Any:
+    """A value as results can hold it: JSON has no number that is not finite. Raises InputError."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if not isinstance(value, list | dict):
+        return value
+    if depth == MAX_DEPTH:
+        raise InputError(f"{quoted(name)} is nested too deeply to be kept")
+    if isinstance(value, list):
+        return [_kept(name, each, depth + 1) for each in value]
+    return {key: _kept(name, each, depth + 1) for key, each in value.items()}
 
 
 def hint(name: str, known: Sequence[str] = FIELD_NAMES) -> str:

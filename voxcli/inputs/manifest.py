@@ -29,6 +29,7 @@ from voxcli.jobs.output_paths import OutputFolder, extension_of, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
+from voxcli.terminal import counted
 from voxcli.voices.store import voice_path
 
 FIELDS = frozenset(FIELD_NAMES)
@@ -68,6 +69,11 @@ class Manifest:
     name: str = ""
     description: str = ""
     notes: tuple[str, ...] = ()
+
+    def with_jobs(self, jobs: list[Job], moved: int) -> Manifest:
+        """The same with other jobs, of which `moved` are not numbered by their place."""
+        note = f"{counted(moved, 'line')} numbered other than by place: what was made before keeps its name"
+        return replace(self, jobs=jobs, notes=(*self.notes, *([note] if moved else [])))
 
     def lines(self) -> list[str]:
         """For people: what it is, and what of it is not spoken."""
@@ -229,6 +235,7 @@ class _Builder:
             settings=settings,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
+            numbered=said("id") is None,
             extra=extra,
         )
 

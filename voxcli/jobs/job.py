@@ -26,6 +26,7 @@ class Job:
     voice:         the file of a named voice (`voxcli.voices.store`).
     pause_after:   seconds of silence after it where a batch is joined to one file.
     line:          where it stands in its manifest, from 1; 0 without one.
+    numbered:      its line has no id: it is the number of a place, see `voxcli.run.numbers`.
     extra:         what its line holds besides, as it is there; results give it back.
     """
 
@@ -41,6 +42,7 @@ class Job:
     settings: Settings = DEFAULTS
     pause_after: float = PAUSE_AFTER
     line: int = 0
+    numbered: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:

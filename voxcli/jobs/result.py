@@ -50,6 +50,7 @@ class Result:
     finished:     when it landed on the disk: ISO 8601, UTC.
     cues:         when which words are heard: `[start, end, text]` of each piece, in seconds.
     error:        why it failed.
+    extra:        columns and fields of its line that are none of the manifest's, as they were there.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Result:
     finished: str | None = None
     cues: tuple[Cue, ...] | None = None
     error: str | None = None
+    extra: Mapping[str, Any] | None = None
 
     @property
     def ok(self) -> bool:
@@ -93,7 +95,8 @@ class Outcome:
 def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) -> Outcome:
     """seed: that of a sound which was made, but could not be written."""
     out = shown_path(job.out, folder)
-    return Outcome(job, Result(job.id, out, job.text, "failed", seed=seed, error=str(error)), error)
+    result = Result(job.id, out, job.text, "failed", seed=seed, error=str(error), extra=job.extra or None)
+    return Outcome(job, result, error)
 
 
 def shown_path(path: Path, folder: Path) -> str:

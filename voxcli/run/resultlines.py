@@ -93,6 +93,7 @@ def _holds(result: Result) -> bool:
         and all(value is None or _is_amount(value) for value in seconds)
         and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
         and isinstance(result.fingerprint, dict | None)
+        and isinstance(result.extra, dict | None)
         and (result.finished is None or _is_time(result.finished))
         and all(_is_amount(cue.start) and _is_amount(cue.end) and _is_text(cue.text) for cue in result.cues or ())
     )

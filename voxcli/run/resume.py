@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import LOCK_NAME, one_name
@@ -67,7 +67,7 @@ def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str
         now = fingerprints.of(utterance)
         reason = "--force" if redo == "all" and history is not None else _reason(utterance, history, now, out)
         if history is not None and history.good is not None and reason is None:
-            good = replace(history.good, id=utterance.job.id)
+            good = replace(history.good, id=utterance.job.id, extra=utterance.job.extra or None)
             agenda.kept.append(Outcome(utterance.job, good, before=True))
             agenda.mended += [] if history.last == good else [good]
         elif redo == "failed" and reason != FAILED:
@@ -194,15 +194,20 @@ class Fingerprints:
         self._contents: dict[Path, str] = {}
 
     def of(self, utterance: Utterance) -> Fingerprint:
-        job = utterance.job
-        parts = (job.ref, job.prompt_audio, job.voice)
+        voice, settings = self.voice_and_settings(utterance.job)
         return Fingerprint(
             text=_digest([utterance.prompt_text, *([piece.text, piece.pause_s] for piece in utterance.pieces)]),
-            voice=_digest([path and self._content(path) for path in parts]) if any(parts) else None,
-            settings=_named(job.settings) | {"format": job.format},
+            voice=voice,
+            settings=settings,
             model=self.model,
-            seed=job.settings.seed,
+            seed=utterance.job.settings.seed,
         )
+
+    def voice_and_settings(self, job: Job) -> tuple[str | None, dict[str, Any]]:
+        """What a fingerprint has of them."""
+        parts = (job.ref, job.prompt_audio, job.voice)
+        voice = _digest([path and self._content(path) for path in parts]) if any(parts) else None
+        return voice, _named(job.settings) | {"format": job.format}
 
     def _content(self, path: Path) -> str:
         if path not in self._contents:

@@ -230,6 +230,7 @@ class Session:
             fingerprint=asdict(take.utterance.fingerprint) if take.utterance.fingerprint else None,
             finished=now(),
             cues=cues,
+            extra=job.extra or None,
         )
 
     def _fail(self, job: Job, error: VoxError, seed: int | None = None) -> Outcome:
