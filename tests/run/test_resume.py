@@ -175,7 +175,7 @@ def test_failed_lines_are_tried_again_and_retry_failed_tries_nothing_else(tmp_pa
     assert ([utterance.job.id for utterance in only.todo], only.left) == (["b"], 2)
     assert [outcome.job.id for outcome in only.kept] == ["a"]
     assert str(only) == (
-        "1 lines done before and unchanged, 1 to speak (1 failed before), 2 left for a run without --retry-failed"
+        "1 line done before and unchanged, 1 to speak (1 failed before), 2 left for a run without --retry-failed"
     )
 
 
