@@ -84,8 +84,9 @@ def test_poisoned_rows_and_pages_change_nothing(model: VoxCPM2) -> None:
 
 
 def test_a_prefill_is_the_same_before_and_after_its_capture(model: VoxCPM2) -> None:
-    """All clips have one length, one number of solver steps and one attempt, so every step runs 16 rows in the bucket of
-    16: which bucket runs fewer rows depends on what was captured before, and products of another size round differently.
+    """All clips have one length, one number of solver steps and one attempt, so every step runs 16 rows in the bucket
+    of 16: which bucket runs fewer rows depends on what was captured before, and products of another size round
+    differently.
     """
     sampling = {"min_len": 11, "max_len": 12, "attempts": 1}
 
