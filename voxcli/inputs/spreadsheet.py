@@ -77,7 +77,7 @@ def _sheets(name: str, data: bytes, kind: Literal["xlsx", "ods"]) -> list[tuple[
         ) from error
     try:
         workbook = CalamineWorkbook.from_filelike(io.BytesIO(repacked(data, kind)))
-        found = []
+        found: list[tuple[str, int, Rows]] = []
         for title in workbook.sheet_names:
             sheet = workbook.get_sheet_by_name(title)
             found.append((title, sheet.start[0] if sheet.start else 0, sheet.to_python()))

@@ -10,6 +10,7 @@ from voxcli.model.config import ModelConfig, read_config
 
 MODEL_FILES = ("model.safetensors", "pytorch_model.bin")
 VAE_FILES = ("audiovae.safetensors", "audiovae.pth")
+ADAPTER_FILES = ("lora_weights.safetensors", "lora_weights.ckpt")
 
 
 def check_folder(folder: Path) -> ModelConfig:

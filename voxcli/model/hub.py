@@ -16,6 +16,7 @@ from pathlib import Path
 from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted
 from voxcli.files.once import once_a_day
 from voxcli.files.read import DIGEST_DIGITS, open_regular
+from voxcli.model.folder import ADAPTER_FILES, MODEL_FILES, VAE_FILES
 
 FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
@@ -29,6 +30,9 @@ WANTED_FILES = [  # data only: code in a hub repository is never fetched
     "audiovae.safetensors",
     "audiovae.pth",
 ]
+# Those that are read, of a checkpoint and of an adapter; of each two alternatives the first.
+ALTERNATIVES = (MODEL_FILES, VAE_FILES, ADAPTER_FILES)
+SPOKEN_FILES = {"config.json", "tokenizer.json", "lora_config.json", *(name for pair in ALTERNATIVES for name in pair)}
 DEMO = "demo voice"
 DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches the full model {FULL_MODEL} (about 5 GB)"
 
@@ -204,28 +208,37 @@ def local_folder(name: str, origin: str) -> Path:
     return _named(name, origin, lambda remark: None).folder
 
 
-def model_identity(folders: Iterable[Path]) -> str:
+def model_identity(folders: Iterable[Path], *, former: bool = False) -> str:
     """A digest of a checkpoint (and of what is merged into it): names, sizes and content.
 
     A copy of a folder is the same model, so times do not count; what is not a regular file does not either. Of a file
     above WHOLE only the blocks at every STRIDE and its end are read: a change that lies between them altogether is not
-    noticed. Raises ModelNotFound for a folder that is not there, CheckpointError for a file that can't be read.
+    noticed. former: by the rule of before, which took in files that are not read.
+
+    Raises ModelNotFound for a folder that is not there, CheckpointError for a file that can't be read.
     """
     digest = hashlib.sha256()
     for folder in folders:
         if not os.path.isdir(folder):
             raise ModelNotFound(f"{folder}: there is no such folder")
         try:
-            _add_content(digest, folder)
+            _add_content(digest, folder, former)
         except OSError as error:
             raise CheckpointError(f"{error.filename or folder}: can't be read ({error.strerror or error})") from error
     return digest.hexdigest()[:DIGEST_DIGITS]
 
 
-def _add_content(digest: hashlib._Hash, folder: Path) -> None:
-    for path in sorted(folder.iterdir()):
-        if path.suffix not in (".json", ".safetensors", ".bin", ".pth", ".ckpt") or not os.path.isfile(path):
-            continue
+def _add_content(digest: hashlib._Hash, folder: Path, former: bool) -> None:
+    kinds = (".json", ".safetensors", ".bin", ".pth", ".ckpt")
+    present = [
+        path
+        for path in sorted(folder.iterdir())
+        if (path.suffix in kinds if former else path.name in SPOKEN_FILES) and os.path.isfile(path)
+    ]
+    names = {path.name for path in present}
+    for path in present:
+        if not former and any(path.name == second and first in names for first, second in ALTERNATIVES):
+            continue  # never read beside the other
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
         with open_regular(path) as file:

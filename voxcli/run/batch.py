@@ -90,9 +90,18 @@ class BatchRun:
         if utterances:
             yield from backend.outcomes(utterances, self)
 
+    def _known_identity(self, log: ResultLog) -> str:
+        """The model's, in the form in which the results that are there name it."""
+        fingerprints = (past.good.fingerprint for past in log.history.values() if past.good is not None)
+        named = {fingerprint.get("model") for fingerprint in fingerprints if fingerprint}
+        if named <= {self.identity}:
+            return self.identity
+        former = model_identity(filter(None, (self.model.folder, self.options.lora)), former=True)
+        return former if former in named else self.identity
+
     def _compared(self, log: ResultLog) -> Agenda:
         with self.timer("earlier results"):
-            resume_plan = make_agenda(self.plan, log.history, self.out, self.identity, self.rerun)
+            resume_plan = make_agenda(self.plan, log.history, self.out, self._known_identity(log), self.rerun)
         if log.history:
             self.display.say(str(resume_plan))
         if resume_plan.mended:
