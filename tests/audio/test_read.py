@@ -304,7 +304,7 @@ def test_samples_that_are_not_numbers(tmp_path: Path, value: float) -> None:
     samples = speech(1.5)
     samples[[7, 9000]] = value
     soundfile.write(path, samples, RATE, subtype="FLOAT")
-    assert refused(path) == "it has samples that are not finite: 2 of 16,000"
+    assert refused(path) == "it has samples that are not finite: 2 of 24,000"
 
 
 def test_what_is_too_short_is_not_said_to_be_long_enough(tmp_path: Path) -> None:

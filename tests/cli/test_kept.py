@@ -323,7 +323,7 @@ def test_files_that_landed_as_a_run_was_killed_are_spoken_over(
     monkeypatch.delenv(faults.VARIABLE)
     assert killed.returncode == -signal.SIGKILL
     assert len(sounds()) == 2 and len(RESULTS.read_text().splitlines()) == 1
-    assert "1 lines done before and unchanged, 2 to speak (2 new)" in told(capsys, 0, "--dry-run") + told(capsys, 0)
+    assert "1 line done before and unchanged, 2 to speak (2 new)" in told(capsys, 0, "--dry-run") + told(capsys, 0)
     check_kept(capsys, sounds())
 
 

@@ -51,7 +51,7 @@ def test_a_summary_tells_what_was_there_before_and_what_has_warnings() -> None:
 def test_a_summary_of_nothing_claims_no_speed() -> None:
     summary = Summary()
     summary.add(replace(OK, status="failed"))
-    assert summary.lines() == ["0 of 1 lines done, 1 failed"]
+    assert summary.lines() == ["0 of 1 line done, 1 failed"]
 
 
 def test_one_line_tells_what_a_single_run_made() -> None:

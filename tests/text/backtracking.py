@@ -142,6 +142,10 @@ class Matcher:
         if where is op.AT_END:
             last = place == len(text) or (place == len(text) - 1 and text[place] == "\n")
             return last or bool(flags & re.MULTILINE and text[place : place + 1] == "\n")
+        if where is op.AT_BEGINNING_STRING:
+            return place == 0
+        if where is op.AT_END_STRING:
+            return place == len(text)
         assert where is op.AT_BOUNDARY, where
         sides = [bool(char) and self._in(op.CATEGORY_WORD, char) for char in (text[:place][-1:], text[place:][:1])]
         return sides[0] != sides[1]

@@ -45,6 +45,8 @@ def expressions() -> dict[str, Expression]:
         tree = ast.parse(source)
         for key, value in vars(importlib.import_module(name)).items():
             if isinstance(value, re.Pattern):
+                if isinstance(value.pattern, bytes):
+                    value = re.compile(value.pattern.decode("latin-1"), value.flags | re.ASCII)
                 found[f"{name}:{key}"] = Expression(value, _methods(tree, key) <= {"match", "fullmatch"})
         for call, method in _calls(tree):
             assert isinstance(call.args[0], ast.Constant), f"{name}, line {call.lineno}: make it a value of the module"

@@ -6,6 +6,7 @@ The settings of a job have their options in `setting_options`.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from voxcli.jobs.protected import ProtectedInputs
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?")
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -75,7 +77,7 @@ Device = Annotated[
         MODEL,
         "--device",
         metavar="DEVICE",
-        parser=word("--device", "auto, cpu, cuda, cuda:N, mps", r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?"),
+        parser=word("--device", "auto, cpu, cuda, cuda:N, mps", DEVICE),
         autocompletion=complete(lambda: DEVICES),
         help="Device to run on: auto, cpu, cuda, cuda:N or mps.",
     ),

@@ -20,7 +20,7 @@ from voxcli.terminal import shown
 
 # Names of files being written, for `Path.glob`: what a killed process leaves behind.
 TEMPORARY = ".voxcpm2-*.part"
-_TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\*", "[0-9a-f]{32}"))
+_TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\*", "(?:probe-)?[0-9a-f]{32}"))
 
 
 def check_place(path: Path) -> None:

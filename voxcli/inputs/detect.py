@@ -44,6 +44,7 @@ _XML_START = re.compile(r"\s*<(?:\?xml|rss|feed|tt|TEI|FictionBook|svg)\b(?![^<]
 _OTHER_CUES = re.compile(
     r"\s*(?:\[Script Info\]|\{\d+\}\{\d*\}|\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n|\[\d\d:\d\d\.\d\d\d?\])"
 )
+_VTT_START = re.compile(r"\s*WEBVTT(?:[ \t\n]|\Z)")
 _ARRAY = re.compile(r'\s*\[\s*(?:\{\s*["\'}]|\]\s*\Z)')  # of objects, or empty
 _OBJECT = re.compile(r"\{\s*(?:\}|\"(?:[^\"\\\n]|\\.)*\"\s*:|'(?:[^'\\\n]|\\.)*'\s*:)")
 
@@ -60,7 +61,7 @@ def _by_content(text: str) -> Format | Refusal | None:
         return _HTML
     if _XML_START.match(beginning):
         return _XML
-    if re.match(r"\s*WEBVTT(?:[ \t\n]|\Z)", beginning):
+    if _VTT_START.match(beginning):
         return "vtt"
     lines = [line for line in beginning.split("\n") if line.strip()][:2]
     if any(is_timing(line) for line in lines[:1]) or (

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SUFFIXES = (".md", ".markdown", ".mdown", ".mkd", ".mkdn")
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?:[^\n]*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
 _NOTE = re.compile(r"^\[\^[^\]\n]{1,100}\]:.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n[ \t]+\S)))*", re.MULTILINE)
-_NOTE_MARK = re.compile(r"\[\^[^\]\s]{1,100}\]")
+_NOTE_MARK = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
 _SPOKEN_TAG = re.compile(r"<break\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-z/!?][^<>]*>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)

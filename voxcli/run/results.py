@@ -6,6 +6,7 @@ fails does not undo what an earlier one made, and the next one keeps it.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterable
@@ -124,15 +125,18 @@ class ResultLog:
             return False
 
 
+NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
+
+
 def _read(path: Path) -> tuple[bytes, list[Line]]:
     """What is in the file, and its lines. Raises OutputError."""
     if os.path.islink(path):
         raise OutputError(f"{path} is a link: a run writes nothing outside its folder")
     try:
         content = read_regular(path, MOST_BYTES)
-    except FileNotFoundError:
-        return b"", []
     except OSError as error:
+        if error.errno in NOT_THERE:  # nor is the folder a folder: whoever writes there reports that
+            return b"", []
         raise OutputError(f"can't read {path}: {error.strerror or error}") from error
     lines = list(read_lines(content))
     if lines and all(line.result is None for line in lines):
