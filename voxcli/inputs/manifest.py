@@ -196,10 +196,10 @@ class _Builder:
         """What shows only when all lines are there."""
         for job in self.jobs:
             self.inputs.add_voices(job)
-        for clash in self._registry.overwritten(self.inputs):
-            self._refuse(clash.owner, f"is {clash.input}")
-        for way in self._registry.in_the_way():
-            self._refuse(way.owner, f"is in the folder {quoted(way.folder)}, a file of {_named(way.other)}")
+        for owner, found in self._registry.overwritten(self.inputs):
+            self._refuse(owner, f"is {found}")
+        for owner, folder, other in self._registry.in_the_way():
+            self._refuse(owner, f"is in the folder {quoted(folder)}, a file of {_named(other)}")
 
     def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
         line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)

@@ -11,6 +11,7 @@ from voxcli.errors import InputError, shortened
 from voxcli.files.read import read_regular
 
 MOST_BYTES = 1 << 20
+MAX_DEPTH = 100  # of lists and mappings: how deep Python itself can go differs by version
 MOST_DIGITS = 100  # 1:1:1:... is a number to the base of 60, and of many digits takes minutes
 
 
@@ -39,13 +40,21 @@ def read_yaml(path: Path, what: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Without aliases, which can say in a few lines what fills all memory, and without endless numbers."""
+    """Without aliases, which can say in a few lines what fills all memory, and without endless depth or numbers."""
+
+    _depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            event = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
             raise yaml.MarkedYAMLError(None, None, f"*{event.anchor}: aliases are not used here", event.start_mark)
-        return super().compose_node(parent, index)
+        if self._depth == MAX_DEPTH:
+            raise yaml.MarkedYAMLError(None, None, "nested too deeply", event.start_mark)
+        self._depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
 
 
 def _int(loader: yaml.SafeLoader, node: Any) -> int:

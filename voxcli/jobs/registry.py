@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 from voxcli.files.names import one_name
 from voxcli.files.places import Place, folder_place, place_of_real, real_path
@@ -14,21 +14,6 @@ from voxcli.jobs.protected import Input, ProtectedInputs
 
 Owner = TypeVar("Owner")
 Key = tuple[int, str]  # the number of a folder, and a name in it
-
-
-class Overwritten(NamedTuple, Generic[Owner]):
-    """An output that is an input of the same command."""
-
-    owner: Owner
-    input: Input
-
-
-class InTheWay(NamedTuple, Generic[Owner]):
-    """A folder above the file of `owner` is the file of `other`."""
-
-    owner: Owner
-    folder: str
-    other: Owner
 
 
 class OutputRegistry(Generic[Owner]):
@@ -60,7 +45,7 @@ class OutputRegistry(Generic[Owner]):
         self._owners[key] = owner
         return None
 
-    def overwritten(self, inputs: ProtectedInputs) -> Iterator[Overwritten[Owner]]:
+    def overwritten(self, inputs: ProtectedInputs) -> Iterator[tuple[Owner, Input]]:
         """The outputs that are inputs, each once."""
         seen: set[int] = set()
         for folder in self._first:
@@ -69,9 +54,9 @@ class OutputRegistry(Generic[Owner]):
                 owner = self._owners.get((number, name))
                 if owner is not None and id(owner) not in seen:
                     seen.add(id(owner))
-                    yield Overwritten(owner, found)
+                    yield owner, found
 
-    def in_the_way(self) -> Iterator[InTheWay[Owner]]:
+    def in_the_way(self) -> Iterator[tuple[Owner, str, Owner]]:
         """The files that would have to be folders for others."""
         for folder, owner in self._first.items():
             inode, names = folder_place(folder)
@@ -79,7 +64,7 @@ class OutputRegistry(Generic[Owner]):
             for name in names.split("/")[:-1]:
                 number = self._known.get(Place(inode, above), -1)
                 if (other := self._owners.get((number, name))) is not None:
-                    yield InTheWay(owner, name, other)
+                    yield owner, name, other
                 above += f"{name}/"
 
     def _number(self, folder: str) -> int:
