@@ -46,7 +46,7 @@ class _Loader(yaml.SafeLoader):
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-        if isinstance(event, yaml.AliasEvent):
+        if self.check_event(yaml.AliasEvent):
             raise yaml.MarkedYAMLError(None, None, f"*{event.anchor}: aliases are not used here", event.start_mark)
         if self._depth == MAX_DEPTH:
             raise yaml.MarkedYAMLError(None, None, "nested too deeply", event.start_mark)

@@ -16,7 +16,6 @@ from pathlib import Path
 from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted
 from voxcli.files.once import once_a_day
 from voxcli.files.read import DIGEST_DIGITS, open_regular
-from voxcli.model.folder import ADAPTER_FILES, MODEL_FILES, VAE_FILES
 
 FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
@@ -30,9 +29,6 @@ WANTED_FILES = [  # data only: code in a hub repository is never fetched
     "audiovae.safetensors",
     "audiovae.pth",
 ]
-# Those that are read, of a checkpoint and of an adapter; of each two alternatives the first.
-ALTERNATIVES = (MODEL_FILES, VAE_FILES, ADAPTER_FILES)
-SPOKEN_FILES = {"config.json", "tokenizer.json", "lora_config.json", *(name for pair in ALTERNATIVES for name in pair)}
 DEMO = "demo voice"
 DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches the full model {FULL_MODEL} (about 5 GB)"
 
@@ -229,15 +225,23 @@ def model_identity(folders: Iterable[Path], *, former: bool = False) -> str:
 
 
 def _add_content(digest: hashlib._Hash, folder: Path, former: bool) -> None:
+    from voxcli.model.folder import (
+        ADAPTER_FILES,
+        MODEL_FILES,
+        VAE_FILES,
+    )  # brings pydantic, which `--help` does without
+
+    alternatives = (MODEL_FILES, VAE_FILES, ADAPTER_FILES)  # of each pair the first that is there is read
+    spoken = {"config.json", "tokenizer.json", "lora_config.json", *(name for pair in alternatives for name in pair)}
     kinds = (".json", ".safetensors", ".bin", ".pth", ".ckpt")
     present = [
         path
         for path in sorted(folder.iterdir())
-        if (path.suffix in kinds if former else path.name in SPOKEN_FILES) and os.path.isfile(path)
+        if (path.suffix in kinds if former else path.name in spoken) and os.path.isfile(path)
     ]
     names = {path.name for path in present}
     for path in present:
-        if not former and any(path.name == second and first in names for first, second in ALTERNATIVES):
+        if not former and any(path.name == second and first in names for first, second in alternatives):
             continue  # never read beside the other
         size = path.stat().st_size
         digest.update(f"{path.name} {size}\n".encode())
