@@ -16,7 +16,9 @@ import pytest
 from voxcli.cli.help import examples
 from voxcli.cli.main import run
 from voxcli.diagnostics.doctor import examine
+from voxcli.engine import exactness
 from voxcli.errors import ManifestError, OutputError, Problem
+from voxcli.kernels.exact import AS_THEY_ARE
 
 DASH = "text that starts with a dash goes last, after --: voxcpm2 synth -o FILE -- TEXT"
 COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor", "voices")
@@ -350,6 +352,24 @@ def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {finding.what: finding for finding in examine()}
     assert (found["normalize"].state, found["plot"].state) == ("ok", "note")
     assert found["plot"].remedy == "pip install matplotlib"
+
+
+@pytest.mark.parametrize(
+    ("holds", "threads", "told"),
+    [
+        (True, True, ("ok", "alone and in any batch; with any number of threads")),
+        (True, False, ("ok", "alone and in any batch; with 1 thread")),
+        (False, True, ("note", "last bits depend on what is spoken beside it (1 of 2 operations)")),
+    ],
+)
+def test_doctor_tells_what_is_promised_of_bytes(
+    holds: bool, threads: bool, told: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ways = {"a": AS_THEY_ARE, "b": AS_THEY_ARE if holds else None}
+    monkeypatch.setattr(exactness, "examine", lambda model: exactness.Exactness(ways, 1))
+    monkeypatch.setattr(exactness, "same_with_any_threads", lambda model: threads)
+    found = {finding.what: finding for finding in examine()}
+    assert (found["same bytes"].state, found["same bytes"].detail) == told
 
 
 @pytest.mark.parametrize(("option", "name"), [("--device", "gpu"), ("--device", "cuda:x"), ("--dtype", "int8")])

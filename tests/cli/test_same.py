@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.cli.main import run
+from voxcli.kernels import exact, torch_ops
 
 TEXTS = {
     "short": "Hello there.",
@@ -41,3 +42,32 @@ def test_alone_together_twice_and_in_another_order() -> None:
     for name, sound in together.items():
         assert run(["synth", TEXTS[name], "-o", "alone.wav", *SETTINGS]) == 0
         assert Path("alone.wav").read_bytes() == sound, name
+
+
+def claims(out: str) -> list[bool | None]:
+    return [json.loads(line)["exact"] for line in Path(out, "results.jsonl").read_text().splitlines()]
+
+
+def test_what_is_lost_comes_back_as_it_was() -> None:
+    together = batch("speech", list(TEXTS))
+    assert claims("speech") == [True] * len(TEXTS)
+    for name in ("other", "last"):
+        Path("speech", f"{name}.wav").unlink()
+    assert batch("speech", list(TEXTS)) == together
+    assert claims("speech") == [True] * len(TEXTS)
+
+
+def test_nothing_is_claimed_where_no_way_is_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(exact, "_found", {})
+    monkeypatch.setattr(exact, "_remembered", {})
+    monkeypatch.setattr(torch_ops, "product_holds", lambda *product: False)
+    batch("speech", ["short", "last"])
+    assert claims("speech") == [False, False]
+    told = [line for line in capsys.readouterr().err.splitlines() if "last bits" in line]
+    assert len(told) == 1
+    assert told[0].startswith(
+        "voxcpm2: the same seed gives the same speech here, but its last bits depend on what is spoken beside it ("
+    )

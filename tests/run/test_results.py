@@ -13,7 +13,18 @@ from voxcli.jobs.result import Cue, Result
 from voxcli.run.results import History, ResultLog, read_history, read_results
 
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
-FIELDS += ["sample_rate", "voice_notes", "warnings", "sha256", "fingerprint", "finished", "cues", "error", "extra"]
+FIELDS += [
+    "sample_rate",
+    "voice_notes",
+    "warnings",
+    "sha256",
+    "exact",
+    "fingerprint",
+    "finished",
+    "cues",
+    "error",
+    "extra",
+]
 OK = Result("a", "a.wav", "Say a.", "ok", 1.6, 0.8, 0.5, 10, "stop", 7, 1, 48_000)
 
 

@@ -20,7 +20,8 @@ def register(app: typer.Typer) -> None:
 def doctor(model: Model = None, debug: Debug = False) -> None:
     """Show what is here, what is missing and how to get it.
 
-    Looks at torch, the device, attention, audio files, extras and models. Exit code 3 when the tool can't speak here.
+    Looks at torch, the device, attention, audio files, extras and models, and at whether a line that is spoken again
+    has the same bytes. Exit code 3 when the tool can't speak here.
     """
     from voxcli.diagnostics.doctor import examine, usable
 

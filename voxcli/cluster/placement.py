@@ -36,7 +36,8 @@ def berths(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, 
     count: as asked for; None: one for each GPU, or for every USUAL_THREADS cores of a machine, at least one.
     nodes: cores and GPUs of each machine.  alone: it is this machine, whose cores may be given out more than once.
 
-    On a CPU the number of threads is that of OMP_NUM_THREADS where that is set: the last bits of a sound depend on it.
+    On a CPU the number of threads is that of OMP_NUM_THREADS where that is set: on some processors the last bits of a
+    sound depend on it (`voxcpm2 doctor` says where).
     Raises InputError for more than there is room for, DeviceError for a device that is not there.
     """
     if device.startswith("cuda:"):

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from voxcli.errors import ModelError
 from voxcli.extras import EXTRAS, install_hint, missing
 from voxcli.memory import total_memory
 from voxcli.model import hub as models
 from voxcli.model.hub import FULL_MODEL, VARIABLE
+from voxcli.terminal import counted
+
+if TYPE_CHECKING:
+    import torch
+
+    from voxcli.model.voxcpm2 import VoxCPM2
 
 State = Literal["ok", "note", "missing"]
 
@@ -165,6 +171,20 @@ def _memory(folder: Path) -> Iterator[Finding]:
         fits = device.type != "cpu" or total is None or need <= total
         here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB here"
         yield Finding("memory", "ok" if fits else "note", f"{need / GIB:.1f} GiB in {dtype}{used}{here}")
+    yield _same_bytes(model.to(auto), device)
+
+
+def _same_bytes(model: VoxCPM2, device: torch.device) -> Finding:
+    """What is promised of the bytes of a line that is spoken again here."""
+    from voxcli.engine.exactness import examine, same_with_any_threads
+
+    if device.type != "cpu":
+        return Finding("same bytes", "note", "not promised on a GPU: last bits depend on what is spoken beside a line")
+    exactness = examine(model)
+    if not exactness.holds:
+        return Finding("same bytes", "note", str(exactness))
+    threads = "any number of threads" if same_with_any_threads(model) else counted(exactness.threads, "thread")
+    return Finding("same bytes", "ok", f"{exactness}; with {threads}")
 
 
 def _nvidia_driver() -> bool:

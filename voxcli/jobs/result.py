@@ -46,6 +46,7 @@ class Result:
     voice_notes:  what was done to its recordings before they were used, one phrase each.
     warnings:     what to know before it is used: cut off, silence, far too long for its text, a script not spoken.
     sha256:       of the file's bytes, in hex.
+    exact:        whether it has the same bytes when it is made again on this machine, alone or in any batch.
     fingerprint:  what it was made from: digests of text, voice and model, the settings, and the seed asked for.
     finished:     when it landed on the disk: ISO 8601, UTC.
     cues:         when which words are heard: `[start, end, text]` of each piece, in seconds.
@@ -68,6 +69,7 @@ class Result:
     voice_notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
+    exact: bool | None = None
     fingerprint: Mapping[str, Any] | None = None
     finished: str | None = None
     cues: tuple[Cue, ...] | None = None

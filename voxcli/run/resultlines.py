@@ -92,6 +92,7 @@ def _holds(result: Result) -> bool:
         and result.status in ("ok", "failed")
         and all(value is None or _is_amount(value) for value in seconds)
         and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
+        and isinstance(result.exact, bool | None)
         and isinstance(result.fingerprint, dict | None)
         and isinstance(result.extra, dict | None)
         and (result.finished is None or _is_time(result.finished))

@@ -227,6 +227,7 @@ class Session:
             voice_notes=take.voice.notes if take.voice else (),
             warnings=(*take.utterance.warnings, *_doubts(take, stop_reason, silence_at_end(audio, rate))),
             sha256=content_digest(job.out),
+            exact=all(clip.exact for clip in clips),
             fingerprint=asdict(take.utterance.fingerprint) if take.utterance.fingerprint else None,
             finished=now(),
             cues=cues,
