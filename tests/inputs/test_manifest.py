@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from voxcli.errors import InputError, ManifestError
+from voxcli.files.write import TEMPORARY
 from voxcli.inputs.document import InputOptions
 from voxcli.inputs.manifest import LineDefaults, Manifest, read_manifest
 from voxcli.inputs.schema import SettingFields
@@ -397,6 +398,17 @@ def test_a_manifest_that_the_run_would_write_itself_is_refused(tmp_path: Path, n
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / name).hardlink_to(source)
     assert problems(source, tmp_path / "out") == [expected]
+
+
+def test_an_input_that_the_run_would_sweep_away_is_refused(tmp_path: Path) -> None:
+    swept = TEMPORARY.replace("*", "0123456789abcdef" * 2)
+    (tmp_path / "voice.wav").symlink_to(swept)
+    why = "has a name of temporary files, which the run removes: rename it"
+    source = write(tmp_path, {"text": "a", "ref": "voice.wav"})
+    assert problems(source, tmp_path / "out") == [f"the recording '{tmp_path}/voice.wav' {why}"]
+    source = write(tmp_path, {"text": "a"}, name=swept)
+    assert problems(source, tmp_path / "out") == [f"the manifest '{tmp_path}/{swept}' {why}"]
+    read_manifest(write(tmp_path, {"text": "a"}, name=".voxcpm2-mine.part"), tmp_path / "out")
 
 
 def test_a_file_can_not_be_a_folder_too(tmp_path: Path) -> None:

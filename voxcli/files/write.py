@@ -23,6 +23,11 @@ TEMPORARY = ".voxcpm2-*.part"
 _TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\*", "(?:probe-)?[0-9a-f]{32}"))
 
 
+def is_temporary(name: str) -> bool:
+    """Whether `sweep` may take a file of this name for what a killed process left."""
+    return _TEMPORARY.fullmatch(name) is not None
+
+
 def check_place(path: Path) -> None:
     """Raise OutputError when no file could be written there. Cheap, for before the work; creates nothing."""
     if why := unusable_name(path):
@@ -104,7 +109,7 @@ def sweep(folders: Iterable[Path], before: float) -> None:
         with suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(OSError):
-                    if _TEMPORARY.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
+                    if is_temporary(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
                         os.unlink(entry.path)
 
 

@@ -200,6 +200,8 @@ class _Builder:
             self._refuse(owner, f"is {found}")
         for owner, folder, other in self._registry.in_the_way():
             self._refuse(owner, f"is in the folder {quoted(folder)}, a file of {_named(other)}")
+        for found in self.inputs.temporary():
+            self._refuse(str(found), "has a name of temporary files, which the run removes: rename it")
 
     def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
         line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -14,6 +14,7 @@ from typing import NamedTuple, TextIO
 from voxcli.errors import InputError, quoted
 from voxcli.files.names import one_name
 from voxcli.files.places import Inode, Place, folder_place, inode_of, real_path
+from voxcli.files.write import is_temporary
 from voxcli.jobs.job import Job
 
 MAX_FILES = 1000  # of a folder of a model: it has a dozen
@@ -80,6 +81,11 @@ class ProtectedInputs:
         """The same for the file that was redirected to a stream such as stdout."""
         if found := self._inodes.get(_inode_behind(stream)):
             raise InputError(f"{name} would write over {found}: name another file")
+
+    def temporary(self) -> Iterator[Input]:
+        """The inputs that `sweep` would take away."""
+        for names in self._places.values():
+            yield from (found for name, found in names.items() if is_temporary(name))
 
     def within(self, folder: str) -> Mapping[str, Input]:
         """The inputs in a folder, by `one_name` of what they are called there."""
