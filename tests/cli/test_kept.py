@@ -314,6 +314,24 @@ def test_a_file_made_by_hand_is_not_spoken_over(state: str, capsys: pytest.Captu
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
 
 
+@pytest.mark.parametrize("name", ["out/b.srt", "book.srt"])
+def test_subtitles_made_by_hand_are_not_written_over(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(name)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("made by hand")
+    wanted = ["--subtitles", "srt", "--join", "book.wav"]
+    for options in ([], ["--dry-run"]):
+        *_, line = told(capsys, 1, *wanted, *options).splitlines()
+        assert line.startswith(f"voxcpm2: {name} is there, but no run has noted it: move it away, ")
+        assert path.read_text() == "made by hand" and not sounds()
+    path.rename("kept.srt")
+    told(capsys, 0, *wanted)
+    assert path.is_file()
+    told(capsys, 0, *wanted)  # and again over its own
+    told(capsys, 0, "--subtitles", "srt", "--join", "book.flac")  # another book, of the same name
+    told(capsys, 0, *wanted, "--force")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 def test_files_that_landed_as_a_run_was_killed_are_spoken_over(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

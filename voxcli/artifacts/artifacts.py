@@ -55,6 +55,13 @@ class Products:
     def folders(self) -> set[Path]:
         return {path.parent for path in (self.join, self.report) if path is not None}
 
+    def beside(self, job: Job) -> Iterator[Path]:
+        """What is written beside the file of a job; beside the first, what lies beside the joined file."""
+        if self.subtitles is not None:
+            yield subtitles_path(job.out, self.subtitles)
+            if self.join is not None and job is self.jobs[0]:
+                yield subtitles_path(self.join, self.subtitles)
+
     def prepare(self, rate: int) -> None:
         """Prove that they can be written; `rate` is what files will have that ask for none. Raises OutputError."""
         for folder in self.folders:

@@ -145,7 +145,11 @@ def batch(
     with stages("plan"):
         plan = make_plan(found.jobs)
     if dry_run:
-        print("\n".join(map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model))])))
+        print(
+            "\n".join(
+                map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model), products.beside)])
+            )
+        )
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.batch import Backend, LocalBackend, speak_all
 

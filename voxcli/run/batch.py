@@ -26,7 +26,7 @@ from voxcli.run.lock import FolderLock
 from voxcli.run.profile import Stages
 from voxcli.run.progress import Display
 from voxcli.run.results import ResultLog
-from voxcli.run.resume import Agenda, Redo, check_places, make_agenda
+from voxcli.run.resume import Agenda, Redo, check_places, make_agenda, nothing
 from voxcli.run.speeds import remember
 from voxcli.run.summary import Summary
 
@@ -165,7 +165,7 @@ def speak_all(
         run = BatchRun(plan, out, options, display, log, rerun, timer or Stages())
         with run.timer("earlier results"):
             if not lock.left_over:
-                check_places(plan, log.history, out, rerun)
+                check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
         try:
             with closing(run.outcomes(backend)) as outcomes:  # what is finished is recorded before the log is closed
                 for outcome in outcomes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -79,21 +79,34 @@ def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str
     return agenda
 
 
-def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Redo) -> None:
-    """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known."""
+Beside = Callable[[Job], Iterable[Path]]
+
+
+def nothing(job: Job) -> Iterable[Path]:
+    """Beside the file of a job."""
+    return ()
+
+
+def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Redo, beside: Beside = nothing) -> None:
+    """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known.
+
+    beside: what else is written for a job, as subtitles are; they are known by its file.
+    """
     earlier = _Earlier(before)
     ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
     in_the_way = [
-        job
+        (job.line, path)
         for job in (utterance.job for utterance in plan.utterances)
         if redo == "changed" or (redo == "failed" and _failed(earlier.of(job)))
-        if one_name(shown_path(job.out, out)) not in ours and os.path.lexists(job.out)
+        if one_name(shown_path(job.out, out)) not in ours
+        for path in (job.out, *beside(job))
+        if os.path.lexists(path) and not os.path.isdir(path)  # nothing takes the place of a folder
     ]
     if in_the_way:
-        first, others = min(in_the_way, key=lambda job: job.line), len(in_the_way) - 1
+        (_, first), others = min(in_the_way), len(in_the_way) - 1
         more = f" (nor {others} other{'s' * (others > 1)})" if others else ""
         raise OutputError(
-            f"{first.out} is there, but no run has noted it{more}: move it away, choose another folder, "
+            f"{first} is there, but no run has noted it{more}: move it away, choose another folder, "
             "or use --force to replace it"
         )
 
@@ -119,14 +132,14 @@ def _failed(history: History | None) -> bool:
     return history is not None and not history.last.ok
 
 
-def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None) -> list[str]:
+def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None, beside: Beside = nothing) -> list[str]:
     """What the plan comes to beside the results that are there, and in what time, for people.
 
     usual: seconds of audio that this machine makes in a second, where the results do not tell.
     """
     before = read_history(out)
     if not os.path.lexists(out / LOCK_NAME):
-        check_places(plan, before, out, redo)
+        check_places(plan, before, out, redo, beside)
     if not before:
         return [f"about {_time(plan.expected_s, usual, 'the last run here')}"] if usual and plan.expected_s else []
     agenda = make_agenda(plan, before, out, None, redo)
