@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 
@@ -21,4 +22,7 @@ def lazy_zeros(*shape: int, device: torch.device, dtype: torch.dtype = torch.flo
         memory = mmap.mmap(-1, size, **private)
     except OverflowError as error:  # more than there are addresses
         raise MemoryError(f"{size:,} bytes are more than a process can have") from error
+    if hasattr(mmap, "MADV_NOHUGEPAGE"):  # where Linux is set to use pages of 2 MiB for everything
+        with contextlib.suppress(OSError):  # a kernel that was built without them
+            memory.madvise(mmap.MADV_NOHUGEPAGE)
     return torch.frombuffer(memory, dtype=dtype).view(shape)
