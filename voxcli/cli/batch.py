@@ -16,9 +16,11 @@ from voxcli.cli.options import (
     Debug,
     Encoding,
     InputFormat,
+    LexiconFile,
     SubtitleKind,
     VoiceOptions,
     WorkerOptions,
+    lexicon_of,
     protected,
     say,
 )
@@ -69,6 +71,7 @@ def batch(
     strict: Annotated[
         bool, option(INPUT, "--strict", help="Refuse unknown columns and fields instead of keeping them.")
     ] = False,
+    lexicon: LexiconFile = None,
     subtitles: SubtitleKind = None,
     join: Annotated[
         Path | None,
@@ -131,6 +134,7 @@ def batch(
         ref=voice.ref or common.ref,
         voice=named or (None if voice.ref else common.voice),
         control=voice.control or common.control,
+        lexicon=lexicon_of(lexicon, inputs) or common.lexicon,
     )
     check_voices(common.ref, common.prompt_audio, common.voice)
     redo: Redo = "all" if force else "failed" if retry_failed else "changed"

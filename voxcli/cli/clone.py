@@ -8,7 +8,7 @@ import typer
 
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import VOICE, Command, examples
-from voxcli.cli.options import Debug, FileOptions, ModelOptionGroup, VoiceOptions, protected
+from voxcli.cli.options import Debug, FileOptions, LexiconFile, ModelOptionGroup, VoiceOptions, lexicon_of, protected
 from voxcli.cli.setting_options import SettingOptions
 from voxcli.cli.single import speak
 from voxcli.cli.text_options import TextOptions
@@ -34,6 +34,7 @@ def clone(
     voice: VoiceOptions,
     speech: SettingOptions,
     engine: ModelOptionGroup,
+    lexicon: LexiconFile = None,
     ref_text: RefText = None,
     debug: Debug = False,
 ) -> None:
@@ -68,5 +69,6 @@ def clone(
         control=voice.control,
         voice=named,
         settings=settings,
+        lexicon=lexicon_of(lexicon, inputs),
     )
     speak(job, options, inputs, output)

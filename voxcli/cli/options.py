@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from voxcli.audio.formats import EXTENSIONS
 from voxcli.cli.flatten import OptionGroup, option
-from voxcli.cli.help import INPUT, MODEL, OTHER, OUTPUT, VOICE, WORKERS
+from voxcli.cli.help import INPUT, MODEL, OTHER, OUTPUT, SPEECH, VOICE, WORKERS
 from voxcli.cli.values import complete, input_words, number, subtitle_words, voice_words, word
 from voxcli.cluster.options import HANG_S, MAX_RETRIES, Crew, make_crew
 from voxcli.errors import InputError
@@ -23,6 +23,7 @@ from voxcli.terminal import one_line
 if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.protected import ProtectedInputs
+    from voxcli.text.lexicon import Lexicon
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?")
@@ -49,6 +50,15 @@ Encoding = Annotated[
         metavar="NAME",
         show_default="by content, usually UTF-8",
         help="Encoding of the input, such as windows-1252.",
+    ),
+]
+LexiconFile = Annotated[
+    Path | None,
+    option(
+        SPEECH,
+        "--lexicon",
+        metavar="FILE",
+        help="How names and terms are said: a table (word, tab, what is said) or YAML (word: what is said).",
     ),
 ]
 SubtitleKind = Annotated[
@@ -261,6 +271,16 @@ def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
     if engine.lora is not None:
         inputs.add_folder(engine.lora, "the LoRA")
     return inputs
+
+
+def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
+    """The lexicon that a command names, which becomes one of its inputs. Raises InputError."""
+    if path is None:
+        return None
+    from voxcli.inputs.lexicon import read_lexicon
+
+    inputs.add(path, "the lexicon")
+    return read_lexicon(path, named=True)
 
 
 def say(remark: str) -> None:

@@ -6,7 +6,7 @@ import typer
 
 from voxcli.cli.flatten import flatten
 from voxcli.cli.help import Command, examples
-from voxcli.cli.options import Debug, FileOptions, ModelOptionGroup, VoiceOptions, protected
+from voxcli.cli.options import Debug, FileOptions, LexiconFile, ModelOptionGroup, VoiceOptions, lexicon_of, protected
 from voxcli.cli.setting_options import SettingOptions
 from voxcli.cli.single import speak
 from voxcli.cli.text_options import TextOptions
@@ -27,6 +27,7 @@ def synth(
     voice: VoiceOptions,
     speech: SettingOptions,
     engine: ModelOptionGroup,
+    lexicon: LexiconFile = None,
     debug: Debug = False,
 ) -> None:
     """Speak one text of any length into a file."""
@@ -43,5 +44,6 @@ def synth(
         control=voice.control,
         voice=voice.file(),
         settings=settings,
+        lexicon=lexicon_of(lexicon, inputs),
     )
     speak(job, options, inputs, output)

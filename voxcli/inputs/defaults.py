@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from voxcli.errors import InputError
+from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.manifest import LineDefaults
 from voxcli.inputs.problems import faults_of
 from voxcli.inputs.schema import LineFields
@@ -44,5 +45,6 @@ def read_defaults(path: Path) -> LineDefaults:
         prompt_text=fields.prompt_text,
         control=fields.control,
         voice=voice_path(fields.voice, path.parent) if fields.voice else None,
+        lexicon=read_lexicon(path.parent / fields.lexicon) if fields.lexicon else None,
         pause_after=fields.pause_after,
     )

@@ -18,6 +18,7 @@ from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
 from voxcli.files.names import one_name, unusable_name
 from voxcli.inputs.columns import Columns, likely_text
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
+from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
 from voxcli.inputs.rows import NOTHING, RawRow, Remarks
@@ -30,6 +31,7 @@ from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.terminal import counted
+from voxcli.text.lexicon import Lexicon
 from voxcli.voices.store import voice_path
 
 FIELDS = frozenset(FIELD_NAMES)
@@ -58,6 +60,7 @@ class LineDefaults:
     prompt_text: str | None = None
     control: str | None = None
     voice: Path | None = None
+    lexicon: Lexicon | None = None
     pause_after: float | None = None
 
 
@@ -95,6 +98,8 @@ def read_manifest(
     """
     inputs = ProtectedInputs() if inputs is None else inputs
     inputs.add_stream(sys.stdin, "the manifest") if source == STDIN else inputs.add(Path(source), "the manifest")
+    if defaults.lexicon is not None and defaults.lexicon.source is not None:
+        inputs.add(defaults.lexicon.source, "the lexicon")
     columns, remarks = Columns(options.mapping, strict=options.strict), Remarks()
     document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
     builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
@@ -129,6 +134,7 @@ class _Builder:
             self._registry.claim(path, f"{path.name} of the output folder")
         self._path = lru_cache(maxsize=1024)(self._resolve)
         self._voice = lru_cache(maxsize=1024)(self._find_voice)
+        self._lexicon = lru_cache(maxsize=64)(self._read_lexicon)
         self._preset = lru_cache(maxsize=64)(self._load_preset)
 
     def add(self, raw: RawRow | Problem) -> None:
@@ -235,6 +241,7 @@ class _Builder:
             control=said("control") or control,
             voice=voice,
             settings=settings,
+            lexicon=self._lexicon(row["lexicon"]) if said("lexicon") else common.lexicon,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
             numbered=said("id") is None,
@@ -256,6 +263,11 @@ class _Builder:
 
     def _find_voice(self, named: str) -> Path:
         return _usable(voice_path(named, self.folder), named, "voice")
+
+    def _read_lexicon(self, name: str) -> Lexicon:
+        path = self._resolve(name, "lexicon")
+        self.inputs.add(path, "the lexicon")
+        return read_lexicon(path)
 
     def _load_preset(self, named: str) -> dict[str, Any]:
         path = preset_path(str(self.folder / named) if named.endswith((".yaml", ".yml")) else named)

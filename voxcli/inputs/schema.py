@@ -41,6 +41,8 @@ class LineFields(SettingFields):
     """a description of the voice or the manner"""
     voice: str | None = None
     """a named voice (see Voices), or the path of a voice file that ends in `.safetensors`"""
+    lexicon: str | None = None
+    """a file that says how words are said, see Lexicon"""
     pause_after: float | None = None
     """seconds of silence after the line where a batch is joined"""
 

@@ -9,16 +9,18 @@ from voxcli.text.clean import split_control
 from voxcli.text.split import Piece
 
 
-def cues_of(pieces: Sequence[Piece], samples: Sequence[int], rate: int, limit: int) -> tuple[Cue, ...]:
+def cues_of(
+    pieces: Sequence[Piece], samples: Sequence[int], rate: int, limit: int, written: Sequence[str | None] = ()
+) -> tuple[Cue, ...]:
     """The cues of `pieces` whose clips have so many `samples` each, joined as `audio.join` does, cut at `limit`.
 
-    The texts are those spoken, without a description of the voice.
+    The texts are those spoken, without a description of the voice; of a piece that is `written` in other words, those.
     """
     cues = []
     start = 0
-    for piece, size in zip(pieces, samples, strict=True):
+    for piece, size, words in zip(pieces, samples, written or [None] * len(pieces), strict=True):
         end = min(start + size, limit)
         if start < end:
-            cues.append(Cue(round(start / rate, 4), round(end / rate, 4), split_control(piece.text)[1]))
+            cues.append(Cue(round(start / rate, 4), round(end / rate, 4), words or split_control(piece.text)[1]))
         start += size + round(piece.pause_s * rate)
     return tuple(cues)

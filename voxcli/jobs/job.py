@@ -11,6 +11,7 @@ from voxcli.audio.formats import rates_of
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
 from voxcli.terminal import shown
+from voxcli.text.lexicon import Lexicon
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Job:
     prompt_audio:  a recording to go on from, with `prompt_text`, the words spoken in it.
     control:       a description of the voice or the manner ("warm, slow").
     voice:         the file of a named voice (`voxcli.voices.store`).
+    lexicon:       how words of the text are said.
     pause_after:   seconds of silence after it where a batch is joined to one file.
     line:          where it stands in its manifest, from 1; 0 without one.
     numbered:      its line has no id: it is the number of a place, see `voxcli.run.numbers`.
@@ -40,6 +42,7 @@ class Job:
     control: str | None = None
     voice: Path | None = None
     settings: Settings = DEFAULTS
+    lexicon: Lexicon | None = None
     pause_after: float = PAUSE_AFTER
     line: int = 0
     numbered: bool = False

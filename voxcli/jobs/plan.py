@@ -6,8 +6,8 @@ What can't be spoken is found here, before anything heavy loads.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from voxcli.audio.read import check_voice
@@ -18,6 +18,7 @@ from voxcli.jobs.job import Job
 from voxcli.terminal import clock, counted
 from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control, unknown_scripts
 from voxcli.text.normalize import check_installed, normalize
+from voxcli.text.rewritten import Rewritten
 from voxcli.text.split import Piece, split
 from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 
@@ -26,6 +27,7 @@ from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 class Utterance:
     """A job ready for a model: what is spoken, piece by piece, and for about how long.
 
+    written:      of each piece the words that it stands for, None where it stands for itself; empty where all do.
     seed:         what an earlier run drew for a job that asks for none.
     fingerprint:  what tells a later run whether it would speak the same.
     """
@@ -35,6 +37,7 @@ class Utterance:
     prompt_text: str
     expected_s: float
     warnings: tuple[str, ...] = ()
+    written: tuple[str | None, ...] = ()
     seed: int | None = None
     fingerprint: Fingerprint | None = None
 
@@ -104,8 +107,9 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
 
     Raises InputError when there is nothing to speak or the description and the recording exclude each other.
     """
-    text = clean(job.text, paragraphs=True)
-    description, body = describe(normalize(text) if job.settings.normalize else text, job.control)
+    said = _said(clean(job.text, paragraphs=True), job)
+    text = normalize(said.text) if job.settings.normalize else said.text
+    description, body = describe(text, job.control)
     if len(description) > MAX_DESCRIPTION:
         raise InputError(
             f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
@@ -120,20 +124,39 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
     if job.prompt_text and not is_speakable(clean(job.prompt_text)):
         raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
     head = f"({description})" if description else ""
-    pieces = [
-        piece if text == piece.text and not description else Piece(head + text, piece.pause_s)
+    parts = [
+        (piece, text)
         for piece in split(body, job.settings.max_chars)
         if is_speakable(text := finish(_without_description(piece.text)))
+    ]
+    pieces = [
+        piece if text == piece.text and not description else Piece(head + text, piece.pause_s) for piece, text in parts
     ]
     foreign = unknown_scripts(body)
     before = voice.text if voice is not None and not description else job.prompt_text
     return Utterance(
-        job=job,
+        job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied, and may be large
         pieces=tuple(pieces),
         prompt_text=_before(clean(before), body) if before else "",
         expected_s=expected_seconds(body) + sum([piece.pause_s for piece in pieces]),
         warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
+        written=_written(said, body, [piece.text for piece, _ in parts]),
     )
+
+
+def _said(text: str, job: Job) -> Rewritten:
+    """What is said of a text, by the job's lexicon; a description of the voice is not."""
+    if job.lexicon is None:
+        return Rewritten(text, text)
+    return job.lexicon.apply(text, len(text) - len(split_control(text)[1]))
+
+
+def _written(said: Rewritten, body: str, parts: Sequence[str]) -> tuple[str | None, ...]:
+    """What stands for the parts of the body, the end of what is said; empty where they stand for themselves."""
+    if not said.edits or not said.text.endswith(body):
+        return ()
+    found = said.written_parts(parts, len(said.text) - len(body))
+    return tuple(None if text == part else text for text, part in zip(found, parts, strict=True))
 
 
 def _without_description(text: str) -> str:

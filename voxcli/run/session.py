@@ -203,7 +203,7 @@ class Session:
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         stop_reason = "length" if len(audio) > limit else _worst(clips)
         audio = audio[:limit]
-        cues = cues_of(pieces, [len(part) for part in parts], rate, limit)
+        cues = cues_of(pieces, [len(part) for part in parts], rate, limit, take.utterance.written)
         if job.settings.sample_rate is not None:
             audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
         if job.settings.level is not None:

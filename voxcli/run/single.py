@@ -18,6 +18,7 @@ from voxcli.jobs.settings import DEFAULTS, Settings
 from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
 from voxcli.run.progress import Display
 from voxcli.run.summary import Summary
+from voxcli.text.lexicon import Lexicon
 
 STDOUT = Path("-")
 
@@ -32,6 +33,7 @@ def single_job(
     control: str | None = None,
     voice: Path | None = None,
     settings: Settings = DEFAULTS,
+    lexicon: Lexicon | None = None,
 ) -> Job:
     """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
     return Job(
@@ -45,6 +47,7 @@ def single_job(
         control=control,
         voice=voice,
         settings=settings,
+        lexicon=lexicon,
     )
 
 
