@@ -22,7 +22,7 @@ linux_only = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux whic
 
 
 def resident(*tables: torch.Tensor) -> int:
-    """Bytes of the tables that memory stands behind: by their own pages, for the rest of the process grows and shrinks."""
+    """Bytes of the tables that memory stands behind, by their own pages: the rest of the process grows and shrinks."""
     pages = 0
     with open("/proc/self/pagemap", "rb") as pagemap:
         for table in tables:
