@@ -22,7 +22,8 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan, prepare
 from voxcli.jobs.settings import MIN_CHARS, Settings
 from voxcli.terminal import one_line
-from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.clean import clean, compose, finish, is_speakable, split_control
+from voxcli.text.scripts import unknown_scripts
 from voxcli.text.split import split
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", "")

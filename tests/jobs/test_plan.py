@@ -10,6 +10,7 @@ from voxcli.errors import InputError
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import expected_seconds, make_plan, prepare
 from voxcli.jobs.settings import Settings
+from voxcli.jobs.speaker import Speaker
 
 
 def job(text: str, **values: object) -> Job:
@@ -96,6 +97,17 @@ def test_a_script_that_the_model_does_not_speak_is_a_warning() -> None:
     assert [warning.split(":")[0] for warning in plan.warnings] == ["line 3 (a)"]
     assert "Runic" in next(iter(plan.warnings))
     assert list(make_plan([job("Hello.")]).warnings) == []
+
+
+def test_a_language_that_the_model_does_not_speak_is_a_warning() -> None:
+    demo = Speaker("the demo voice", frozenset({"en"}))
+    german = "Guten Morgen, wie geht es Ihnen heute?"
+    plan = make_plan([job(german, line=1), job("Hello, how are you?", line=2)], demo)
+    told = "the demo voice does not speak German, the language of this text (it speaks English)"
+    assert list(plan.warnings) == [f"line 1 (a): {told}"]
+    assert list(make_plan([job(german)]).warnings) == []
+    assert list(make_plan([job(german, settings=Settings(language="en"))], demo).warnings) == [], "as the line says"
+    assert list(make_plan([job("Hello.", settings=Settings(language="de"))], demo).warnings) == [f"a: {told}"]
 
 
 def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:

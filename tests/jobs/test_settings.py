@@ -7,7 +7,7 @@ import pytest
 
 from voxcli.engine.request import Sampling
 from voxcli.errors import InputError
-from voxcli.jobs.settings import DEFAULTS, Settings
+from voxcli.jobs.settings import DEFAULTS, SettingError, Settings
 
 
 def test_the_defaults_are_those_of_the_engine() -> None:
@@ -49,3 +49,19 @@ def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
 @pytest.mark.parametrize(("name", "value"), [("cfg", 0.0), ("steps", 2), ("seed", 0), ("seed", 2**63 - 1)])
 def test_the_ends_of_a_range_belong_to_it(name: str, value: Any) -> None:
     assert getattr(Settings(**{name: value}), name) == value
+
+
+@pytest.mark.parametrize(("written", "tag"), [("de", "de"), ("EN-us", "en"), ("zh_Hans", "zh"), ("nb", "no")])
+def test_a_language_is_its_primary_tag(written: str, tag: str) -> None:
+    assert Settings().updated({"language": written}).language == tag
+
+
+@pytest.mark.parametrize(
+    ("written", "guess"),
+    [("German", "; did you mean de (German)?"), ("jp", "; did you mean ja (Japanese)?"), ("q", "")],
+)
+def test_another_word_is_no_language(written: str, guess: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        Settings().updated({"language": written})
+    assert str(refused.value) == f"language must be a language tag such as en, de or zh, not {written!r}{guess}"
+    assert refused.value.name == "language"

@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from voxcli.text.characters import is_plain
-from voxcli.text.clean import clean, compose, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.clean import clean, compose, finish, is_speakable, split_control
+from voxcli.text.scripts import unknown_scripts
 
 # What breaks text tools, more often than random Unicode would hit it.
 TRICKY = st.text(

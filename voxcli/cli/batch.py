@@ -110,6 +110,7 @@ def batch(
     from voxcli.inputs.document import InputOptions, format_named
     from voxcli.inputs.manifest import LineDefaults, read_manifest
     from voxcli.jobs.plan import check_voices, make_plan
+    from voxcli.jobs.speaker import speaker_of
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import Stages
     from voxcli.run.results import read_history
@@ -147,7 +148,7 @@ def batch(
     kind = subtitles_named(subtitles)
     products = Products(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     with stages("plan"):
-        plan = make_plan(found.jobs)
+        plan = make_plan(found.jobs, speaker_of(model.model))
     if dry_run:
         print(
             "\n".join(

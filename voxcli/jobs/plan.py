@@ -15,8 +15,10 @@ from voxcli.errors import InputError, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import no_collection
 from voxcli.jobs.job import Job
+from voxcli.jobs.speaker import FULL, Speaker
 from voxcli.terminal import clock, counted
-from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control, unknown_scripts
+from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control
+from voxcli.text.guess import possible_languages
 from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.rewritten import Rewritten
 from voxcli.text.split import Piece, split
@@ -73,8 +75,10 @@ class Plan:
         ]
 
 
-def make_plan(jobs: Iterable[Job]) -> Plan:
-    """Raises InputError when a job wants to be normalized and the packages for that are not here."""
+def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
+    """speaker: the model, as far as it is known before it is loaded: what it does not speak gets a warning.
+
+    Raises InputError when a job wants to be normalized and the packages for that are not here."""
     plan, jobs = Plan(), list(jobs)
     if any(job.settings.normalize for job in jobs):
         check_installed()
@@ -85,7 +89,7 @@ def make_plan(jobs: Iterable[Job]) -> Plan:
                 known = None
                 for path in job.voices:
                     known = _check_once(path, checked)
-                plan.utterances.append(prepare(job, known if job.voice else None))
+                plan.utterances.append(prepare(job, known if job.voice else None, speaker))
                 plan.voices.update(job.voices)
             except InputError as error:
                 plan.refused.append((job, error))
@@ -99,11 +103,12 @@ def check_voices(*paths: Path | None) -> None:
         _check_once(path, {})
 
 
-def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
+def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -> Utterance:
     """Clean, describe and split the text of a job.
 
-    voice: what the job's named voice says of itself. With a transcript speech goes on from it, but for a described
-           manner: then the voice alone is followed.
+    voice:   what the job's named voice says of itself. With a transcript speech goes on from it, but for a described
+             manner: then the voice alone is followed.
+    speaker: the model.
 
     Raises InputError when there is nothing to speak or the description and the recording exclude each other.
     """
@@ -132,14 +137,15 @@ def prepare(job: Job, voice: VoiceInfo | None = None) -> Utterance:
     pieces = [
         piece if text == piece.text and not description else Piece(head + text, piece.pause_s) for piece, text in parts
     ]
-    foreign = unknown_scripts(body)
+    language = job.settings.language
+    foreign = speaker.foreign(body, frozenset({language}) if language else possible_languages(body))
     before = voice.text if voice is not None and not description else job.prompt_text
     return Utterance(
         job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied, and may be large
         pieces=tuple(pieces),
         prompt_text=_before(clean(before), body) if before else "",
         expected_s=expected_seconds(body) + sum([piece.pause_s for piece in pieces]),
-        warnings=(f"VoxCPM2 does not speak {', '.join(foreign)}",) if foreign else (),
+        warnings=(foreign,) if foreign else (),
         written=_written(said, body, [piece.text for piece, _ in parts]),
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS
 from voxcli.errors import InputError, quoted
+from voxcli.text.languages import LANGUAGES, language_name, language_tag, near_tag
 
 MIN_STEPS = 2  # the first step of the solver is empty
 MAX_STEPS = 1000
@@ -49,7 +50,7 @@ class Declaration:
     metavar:  what stands for its value in help texts; None for a switch.
     group:    where help texts show it.
     limits:   the lowest and the highest value.
-    expected: the limits in words.
+    expected: the limits in words, or the choices where they are many.
     choices:  the only values it can have; empty for any.
     """
 
@@ -68,7 +69,7 @@ class Declaration:
 
     def refusal(self, value: Any) -> str:
         """Why a value is not allowed."""
-        if self.choices:
+        if self.choices and not self.expected:
             return f"must be one of {', '.join(self.choices)}, not {quoted(value)}"
         return f"must be {self.expected}, not {quoted(value)}"
 
@@ -140,6 +141,14 @@ class Settings:
         "speak numbers, dates, money, units and addresses as words (needs the extra `normalize`)",
         metavar=None,
     )
+    language: str | None = setting(
+        None,
+        "language of the text, such as en, de or zh: decides how `normalize` speaks numbers",
+        metavar="TAG",
+        unset="guessed where it is sure, else English",
+        choices=tuple(LANGUAGES),
+        expected="a language tag such as en, de or zh",
+    )
     format: str | None = setting(
         None,
         "audio format: "
@@ -180,7 +189,18 @@ class Settings:
     def updated(self, values: Mapping[str, Any]) -> Settings:
         """These settings with some of them replaced; a value of None replaces nothing. Raises SettingError."""
         named = {name: value for name, value in values.items() if value is not None}
+        if "language" in named:
+            named["language"] = _language(named["language"])
         return Settings(**vars(self) | named) if named else self
+
+
+def _language(written: str) -> str:
+    """A region or script that follows the language is dropped. Raises SettingError with the likely tag."""
+    if (tag := language_tag(written)) is not None:
+        return tag
+    near = near_tag(written)
+    guess = f"; did you mean {near} ({language_name(near)})?" if near else ""
+    raise SettingError("language", f"{DECLARED['language'].refusal(written)}{guess}")
 
 
 def _declared() -> Mapping[str, Declaration]:

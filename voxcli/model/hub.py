@@ -21,6 +21,7 @@ FULL_MODEL = "openbmb/VoxCPM2"
 VARIABLE = "VOXCPM2_MODEL"
 HUB_ID = re.compile(r"\w[\w.-]*/\w[\w.-]*")
 WANTED_FILES = [  # data only: code in a hub repository is never fetched
+    "README.md",  # its head names the languages
     "config.json",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -30,7 +31,10 @@ WANTED_FILES = [  # data only: code in a hub repository is never fetched
     "audiovae.pth",
 ]
 DEMO = "demo voice"
-DEMO_NOTICE = f"speaking with the small demo voice; `voxcpm2 download` fetches the full model {FULL_MODEL} (about 5 GB)"
+DEMO_NOTICE = (
+    "speaking with the small demo voice, which speaks English only; "
+    f"`voxcpm2 download` fetches the full model {FULL_MODEL} (30 languages, about 5 GB)"
+)
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,10 @@ def demo_folder() -> Path | None:
 
 def cached_folder(hub_id: str) -> Path | None:
     """Where a hub repository lies in the local cache, complete or not; None when it is not there. No network."""
+    from huggingface_hub import constants
+
+    if not os.path.isdir(os.path.join(constants.HF_HUB_CACHE, f"models--{hub_id.replace('/', '--')}")):
+        return None  # without the rest of the library, which takes longer to import than the demo voice to load
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 

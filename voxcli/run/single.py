@@ -15,6 +15,7 @@ from voxcli.jobs.output_paths import format_of
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import CUT_OFF
 from voxcli.jobs.settings import DEFAULTS, Settings
+from voxcli.jobs.speaker import speaker_of
 from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
 from voxcli.run.progress import Display
 from voxcli.run.summary import Summary
@@ -60,7 +61,7 @@ class Spoken(NamedTuple):
 
 def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
     """Run one job. Raises its error when it fails."""
-    plan = make_plan([job])
+    plan = make_plan([job], speaker_of(options.model))
     folder = job.out.parent
     if not plan.refused:
         prepare_folder(folder)
@@ -81,7 +82,7 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
 
 def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
     """Run one job to a stream that is heard meanwhile. Raises its error when it fails."""
-    plan = make_plan([job])
+    plan = make_plan([job], speaker_of(options.model))
     for _, error in plan.refused:
         raise error
     with cleanup(), Display(Summary(), plan) as display, interruptible():

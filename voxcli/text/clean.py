@@ -12,7 +12,7 @@ import unicodedata
 
 from voxcli.text.characters import is_plain, plain_characters
 from voxcli.text.markdown import strip_markdown
-from voxcli.text.scripts import CJK, unknown_scripts
+from voxcli.text.scripts import CJK
 
 __all__ = [
     "MAX_DESCRIPTION",
@@ -22,7 +22,6 @@ __all__ = [
     "finish",
     "is_speakable",
     "split_control",
-    "unknown_scripts",
 ]
 
 MAX_DESCRIPTION = 1_000  # characters: every piece of a text repeats its description

@@ -1,0 +1,74 @@
+"""Which languages the model speaks that a run is going to use, as its folder says. Nothing is fetched or loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from voxcli.files.read import read_regular
+from voxcli.model.hub import FULL_MODEL, HUB_ID, VARIABLE, cached_folder, defect, demo_folder
+from voxcli.text.languages import VOXCPM2, language_names, language_tag
+from voxcli.text.scripts import unknown_scripts
+
+MODEL_CARD = "README.md"  # of the Hugging Face hub: its head names the languages
+MAX_CARD = 1 << 20  # bytes
+_HEAD = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_LANGUAGE = re.compile(r"^language:(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)  # one, [several], or a list below
+
+
+@dataclass(frozen=True)
+class Speaker:
+    """A model: its name in a sentence, and the tags of its languages."""
+
+    name: str
+    languages: frozenset[str]
+
+    def foreign(self, text: str, languages: frozenset[str]) -> str | None:
+        """A warning where it does not speak what it is given; None for a text it may well speak.
+
+        languages: those that the text can be in; empty when nothing is sure.
+        """
+        if languages and languages.isdisjoint(self.languages):
+            own = f" (it speaks {language_names(self.languages)})" if len(self.languages) <= 3 else ""
+            named = f" {language_names(languages)}," if len(languages) <= 3 else ""
+            return f"{self.name} does not speak{named} the language of this text{own}"
+        scripts = unknown_scripts(text, self.languages)
+        return f"{self.name} does not speak {', '.join(scripts)}" if scripts else None
+
+
+FULL = Speaker("VoxCPM2", VOXCPM2)
+
+
+def speaker_of(named: str | None) -> Speaker:
+    """The model that `choose_model` will choose, told by its folder.
+
+    A checkpoint that does not say which languages it speaks is taken to speak those of VoxCPM2.
+    """
+    named = named or os.environ.get(VARIABLE)
+    if not named:
+        full = cached_folder(FULL_MODEL)
+        folder = demo_folder() if full is None or defect(full) else None
+        return _speaker("the demo voice", folder) if folder is not None else FULL
+    if named == FULL_MODEL:
+        return FULL
+    path = Path(os.path.expanduser(named))
+    if os.path.isdir(path):
+        return _speaker(path.name or named, path)
+    return _speaker(named, cached_folder(named) if HUB_ID.fullmatch(named) else None)
+
+
+def _speaker(name: str, folder: Path | None) -> Speaker:
+    return Speaker(name, (folder is not None and card_languages(folder)) or VOXCPM2)
+
+
+def card_languages(folder: Path) -> frozenset[str]:
+    """What the head of a model card has under `language`; empty when that is nothing known here."""
+    try:
+        head = _HEAD.match(read_regular(folder / MODEL_CARD, MAX_CARD).decode())
+    except (OSError, ValueError):
+        return frozenset()
+    found = _LANGUAGE.search(head[1]) if head else None
+    words = re.findall(r"[A-Za-z][\w-]*", found[1]) if found else []
+    return frozenset(filter(None, map(language_tag, words)))

@@ -1,0 +1,142 @@
+"""Languages of one script, told apart by their commonest words (function_words.txt) and by letters of their own."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+__all__ = ["cyrillic_languages", "latin_languages"]
+
+ENOUGH = 1.5  # signs of another language than English: a word that English never has is one
+AHEAD = 2.5  # times as many as words of English
+DENSITY = 0.15  # of the words
+RIVAL = 0.7  # of the best language's score: with less, another one is out of question
+
+CYRILLIC = ("ru", "uk", "be", "bg", "sr")
+_WORD = re.compile(
+    r"(?:^|(?P<start>[.!?:]\s+[\"'\u00bf\u00a1(]*)|(?<![^\W_]))(?P<word>[^\W\d_]+(?:['\u2019][^\W\d_]+)*)"
+)
+# Letters that English has not, and few other languages have. English borrows words with the first three.
+_LETTER = re.compile(
+    "(?P<de_sv_fi>\u00e4)|(?P<de_sv_fi_tr_hu>\u00f6)|(?P<es>[\u00f1\u00bf\u00a1])"
+    "|(?P<de>\u00df)|(?P<pt>[\u00e3\u00f5])|(?P<pl>[\u0142\u017c\u015b\u0107\u017a\u0144\u0119\u0105])|(?P<sv_da_no>\u00e5)|(?P<da_no>[\u00f8\u00e6])"
+    "|(?P<tr>[\u011f\u0131])|(?P<tr_ro>\u015f)|(?P<hu>[\u0151\u0171])|(?P<cs>[\u0159\u011b\u016f])|(?P<ro>[\u021b\u0219\u0163])"
+    "|(?P<vi>[\u01a1\u01b0\u0111\u1ea0-\u1ef9])"
+)
+_BORROWED = frozenset("\u00e4\u00f6\u00f1")
+_ENDING = re.compile(
+    "\\w{3}(?:(?P<fi>ss[a\u00e4]|ll\u00e4|st\u00e4|lt\u00e4|oon|uun|aan|iin|mme)|(?P<tr>[i\u0131]yor(?:um)?|[ae]c[ae]k|m[ae]k|s\u0131n\u0131z|siniz))$"
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A word of the lists. sign: how much it speaks against English. weight: its part in the score of `languages`."""
+
+    sign: float
+    weight: float
+    languages: tuple[str, ...]
+
+
+def latin_languages(text: str) -> frozenset[str]:
+    """The languages in Latin letters that a text can be in; empty when nothing is sure."""
+    words, lists = _words_of(text), _lists()
+    english = words & lists["english"]
+    if len(english) >= 2 and 4 * len(english) >= len(words) and english & _only_english():
+        return frozenset({"en"})  # so it is with most English, and nothing more is asked
+    entries = _entries(latin=True)
+    met = [entries[word] for word in words if word in entries]
+    signs, scores = Counter[float](entry.sign for entry in met), _scores(met)
+    for languages, sign in _looks(words):
+        signs[sign] += 1
+        for language in languages:
+            scores[language] += sign  # type: ignore[assignment]
+    if not scores or not signs[1.0]:
+        return frozenset()
+    best, score = scores.most_common(1)[0]
+    against = len(english - lists[best])
+    evidence = signs[1.0] + 0.5 * min(signs[0.5], 3)
+    enough = 2 * ENOUGH if text.isupper() else ENOUGH  # in capitals, names look as all else
+    if evidence < max(enough, AHEAD * against, DENSITY * len(words)):
+        return frozenset()
+    return _near(scores, score)
+
+
+def cyrillic_languages(text: str, possible: frozenset[str]) -> frozenset[str]:
+    """Those of some languages in Cyrillic letters that a text can be in."""
+    entries = _entries(latin=False)
+    scores = _scores([entries[word] for word in _words_of(text) if word in entries])
+    best = max((scores[language] for language in possible), default=0.0)
+    return frozenset(language for language in possible if scores[language] >= RIVAL * best)  # all of them without words
+
+
+def _scores(met: list[Entry]) -> Counter[str]:
+    scores = Counter[str]()
+    for entry in met:
+        for language in entry.languages:
+            scores[language] += entry.weight  # type: ignore[assignment]
+    return scores
+
+
+def _near(scores: Mapping[str, float], best: float) -> frozenset[str]:
+    return frozenset(language for language, score in scores.items() if score >= RIVAL * best)
+
+
+def _words_of(text: str) -> set[str]:
+    """The words in small letters, and the first one of each sentence.
+
+    Capitals mark names, which are made of words of any language. In a text all in capitals there is nothing else.
+    """
+    if text.isupper():
+        text = text.lower()
+    found: set[str] = set()
+    for match in _WORD.finditer(text):
+        word = match["word"]
+        if word.islower() or match["start"] is not None or not match.start():
+            found.add(word.lower().replace("\u2019", "'"))
+    return found
+
+
+@cache
+def _lists() -> Mapping[str, frozenset[str]]:
+    text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
+    sections = re.findall(r"^\[([\w-]+)\]\n([^\[#]+)", text, re.MULTILINE)
+    return {name: frozenset(words.split()) for name, words in sections}
+
+
+@cache
+def _entries(*, latin: bool) -> Mapping[str, Entry]:
+    lists = _lists()
+    by_word: dict[str, list[str]] = {}
+    for language, words in lists.items():
+        if len(language) == 2 and (language in CYRILLIC) != latin:
+            for word in words:
+                by_word.setdefault(word, []).append(language)
+    return {word: Entry(_sign(word), len(found) ** -0.5, tuple(found)) for word, found in by_word.items()}
+
+
+def _sign(word: str) -> float:
+    lists = _lists()
+    if word in lists["english"] or word in lists["also-english"]:
+        return 0.0
+    return 0.5 if word in lists["in-names"] or len(word) == 1 else 1.0
+
+
+@cache
+def _only_english() -> frozenset[str]:
+    return _lists()["english"] - _entries(latin=True).keys()
+
+
+def _looks(words: set[str]) -> Iterator[tuple[list[str], float]]:
+    """For words that look foreign: the languages that they look like, and how much of a sign that is."""
+    for word in sorted(word for word in words if not word.isascii() or len(word) > 5):
+        if match := _ENDING.search(word):
+            yield [match.lastgroup or ""], 1.0
+        elif not word.isascii():
+            match = _LETTER.search(word)
+            plain = match is None or match[0] in _BORROWED
+            yield (match.lastgroup or "").split("_") if match else [], 0.5 if plain else 1.0
