@@ -58,7 +58,7 @@ def test_a_language_is_its_primary_tag(written: str, tag: str) -> None:
 
 @pytest.mark.parametrize(
     ("written", "guess"),
-    [("German", "; did you mean de (German)?"), ("jp", "; did you mean ja (Japanese)?"), ("q", "")],
+    [("German", "; did you mean de (German)?"), ("jp", "; did you mean ja (Japanese)?"), ("x-y", "")],
 )
 def test_another_word_is_no_language(written: str, guess: str) -> None:
     with pytest.raises(SettingError) as refused:

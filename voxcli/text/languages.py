@@ -134,7 +134,7 @@ def language_tag(written: str) -> str | None:
 
 
 def near_tag(meant: str) -> str | None:
-    """The tag that is probably meant: of a language's name, or one that is nearly the same."""
+    """The tag that is probably meant by the name of a language or a country, perhaps misspelt."""
     from difflib import get_close_matches  # only for a refusal
 
     names = {name.casefold(): tag for tag, name in LANGUAGES.items()}
@@ -143,7 +143,7 @@ def near_tag(meant: str) -> str | None:
     for word in (whole, *reversed(whole.split())):  # "Brazilian Portuguese"
         if close := get_close_matches(word, names, n=1, cutoff=0.7):
             return names[close[0]]
-    return next(iter(get_close_matches(whole, LANGUAGES, n=1, cutoff=0.6)), None)
+    return None
 
 
 def language_name(tag: str) -> str:
