@@ -1,6 +1,6 @@
 """Fuzz one reader, guided by coverage. Needs atheris (`pip install atheris`); no part of the test suite.
 
-    python -m tests.fuzz.fuzz manifest|text|repeated|audio -runs=1000000
+    python -m tests.fuzz.fuzz manifest|prose|workbook|text|repeated|audio -runs=1000000
 
 What comes after the target goes to libFuzzer; by default an input may take 10 seconds and the process 500 MB. Inputs
 that reach something new are kept in a folder of the system's temporary place, one that fails is written to ./crash-*.

@@ -8,6 +8,8 @@ import struct
 import numpy as np
 import soundfile
 
+from tests.inputs import sheets
+
 SOUNDS = (
     ("WAV", "PCM_16", 8_000, 1),
     ("WAV", "PCM_24", 8_000, 2),
@@ -26,16 +28,49 @@ SOUNDS = (
     ("MP3", "MPEG_LAYER_III", 16_000, 1),
 )
 
+# Name and options (see targets.py), then the file.
 MANIFESTS = (
-    b'\0{"id": "a", "text": "Hello.", "out": "x/y.flac", "seed": 7, "cfg": 2.0, "steps": 10}\n# a\n\n{"text": "b"}',
-    b'\0{"text": "Hello.", "out": "../a.wav"}\n{"text": "Hello.", "out": "C:\\\\a.wav"}\n{"text": "b", "out": "\\0"}',
-    b'\0{"text": "(warm)Hello.", "control": "slow", "ref": "voice", "prompt_audio": "voice", "prompt_text": "a"}',
-    b'\1[\n {"id": "a", "text": "Hello."},\n {"id": 2, "text": "Hi.", "format": "mp3", "sample_rate": 8000}\n]',
-    b"\2id,text,out\n1,Hello.,a.wav\n2,\"two, and\nmore\",b.wav\n",
-    b"\2id;text;seed\n1;Hallo.;5\n",
-    b"\3id\ttext\n1\tHello.\n",
-    b"\4First line.\nSecond line.\r\n\xef\xbb\xbfThird.",
-    b'\5{"text": "Hello.", "voice": "none", "preset": "fast", "level": -20, "pause_after": 1}',
+    b'\0\0{"id": "a", "text": "Hello.", "out": "x/y.flac", "seed": 7, "cfg": 2.0, "steps": 10}\n# a\n\n{"text": "b"}',
+    b'\0\0{"text": "Hello.", "out": "../a.wav"}\n{"text": "Hello.", "out": "C:\\a.wav"}\n{"text": "b", "out": "\0"}',
+    b'\0\0{"text": "(warm)Hello.", "control": "slow", "ref": "voice", "prompt_audio": "voice", "prompt_text": "a"}',
+    b'\0\1{"text": "Hello.", "mood": "loud"}\n{"Text": "Hello.", "Mood": {"a": [NaN]}}',
+    b'\1\0[\n {"id": "a", "text": "Hello."},\n {"id": 2, "text": "Hi.", "format": "mp3", "sample_rate": 8000}\n]',
+    b"\2\0id,text,out\n1,Hello.,a.wav\n2,\"two, and\nmore\",b.wav\n",
+    b"\2\0id;text;seed\n1;Hallo.;5\n",
+    b'\2\0sep=;\ntext;cfg\n"a;b";2,5\n',
+    b"\2\2Nr,Line,Character\n1,Hello.,none\n",
+    b"\3\0id\ttext\n1\tHello.\n",
+    b'\3\0id\ttext\na\t"I came\nb\thome."\nc\t"two\nlines"\n',
+    b"\4\0First line.\nSecond line.\r\n\xef\xbb\xbfThird.",
+    b"\5\0wavs/a.wav|0|Hello there.\nwavs/b.wav|1|Good night.\n",
+    b"\5\0\xff\xfei\0d\0\t\0t\0e\0x\0t\0\n\0a\0\t\0b\0",
+    b"\5\0i\0d\0\t\0t\0e\0x\0t\0\n\0a\0\t\0b\0",
+    b"\5\0Caf\xe9 \x96 closed.",
+    b"\5\6Hello, +AOk-.",
+    b'\5\0{"text": "Hello.", "voice": "none", "preset": "fast", "level": -20, "pause_after": 1}',
+    b"\6\0---\na: b\n---\n# One\n\n- [two](x.html)&amp;\n\n| a | b |\n|---|---|\n| c | d |\n",
+    b"\6\0One[^1]\n\n```\nx\n```\n<p>e</p>\n\n[^1]: f\n",
+    b"\7\0001\n00:00:01,000 --> 00:00:03,000\n<i>Hello</i> {\\an8}there.\n\n2\n00:00:04,000 --> 00:00:06,500\nBye.",
+    b"\10\0WEBVTT\n\nNOTE x\n\na\n00:01.000 --> 00:03.000\n<v Anna>Hello &amp; bye.\n",
+    b"\11\0" + sheets.xlsx({"A": [["text", "seed"], ["Hello.", 7]]}),
+    b"\12\0" + sheets.ods({"A": [["text", "seed"], ["Hello.", 7]]}),
+    b"\13\0<html><p>Hello.</p></html>",
+)  # fmt: skip
+
+_XLSX = sheets.xlsx_parts({"A": [["text", "seed", "out"], ["Hello.", 7, True]]})
+# Kind; the sheet, then the shared strings and the links of the workbook.
+WORKBOOKS = (
+    b"\0" + str(sheets.ods_parts({"A": [["text", "seed"], ["Hello.", 7]]})["content.xml"]).encode(),
+    b"\0" + str(sheets.ods_parts({"A": '<table:table-row table:number-rows-repeated="2"><table:table-cell '
+    'table:number-columns-repeated="3"/><table:table-cell office:value-type="string" table:formula="of:=A1"><text:p>a'
+    '<text:s text:c="2"/>b</text:p></table:table-cell></table:table-row>'})["content.xml"]).encode(),
+    b"\1" + str(_XLSX["xl/worksheets/sheet1.xml"]).encode(),
+    b'\1<worksheet><dimension ref="A1:C9"/><sheetData><row r="2"><c r="B2" t="s"><v>0</v></c><c t="s"><v>1</v></c>'
+    b'<c t="str"><f>A1</f><v>a&amp;b</v></c></row><row><c t="inlineStr"><is><r><t>a</t></r><r><t xml:space="preserve"> '
+    b"b</t></r></is></c></row></sheetData></worksheet>\0"
+    b'<sst count="3" uniqueCount="2"><si><t>text</t></si><si><r><t>H</t></r><rPh sb="0"><t>p</t></rPh></si></sst>',
+    b"\1" + str(_XLSX["xl/worksheets/sheet1.xml"]).encode() + b"\0<sst/>\0"
+    + str(_XLSX["xl/_rels/workbook.xml.rels"]).encode(),
 )  # fmt: skip
 
 TEXTS = tuple(
@@ -84,6 +119,8 @@ def seeds() -> dict[str, list[bytes]]:
     promises = [wav_header(2**32 - 1), wav_header(2**31, channels=64), wav_header(20_000, rate=10_000_000)]
     return {
         "manifest": list(MANIFESTS),
+        "prose": list(MANIFESTS),
+        "workbook": list(WORKBOOKS),
         "text": list(TEXTS),
         "repeated": list(REPEATED),
         "audio": [*(sound(*kind) for kind in SOUNDS), *(head + bytes(20_000) for head in promises)],

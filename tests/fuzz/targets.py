@@ -7,17 +7,27 @@ as one likes on what libFuzzer finds by coverage.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
+from tests.inputs import sheets
 from voxcli.audio.read import read_voice
+from voxcli.cli.text_options import TextOptions
 from voxcli.errors import MAX_MESSAGE, AudioError, InputError, ManifestError
+from voxcli.inputs.columns import Columns
+from voxcli.inputs.document import AS_IT_IS, FORMATS, InputOptions
 from voxcli.inputs.manifest import read_manifest
+from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.sheetcount import Budget, Unreadable
+from voxcli.inputs.sheetguard import Kind, repacked
+from voxcli.inputs.spreadsheet import read_spreadsheet
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan, prepare
 from voxcli.jobs.settings import MIN_CHARS, Settings
@@ -26,7 +36,14 @@ from voxcli.text.clean import clean, compose, finish, is_speakable, split_contro
 from voxcli.text.scripts import unknown_scripts
 from voxcli.text.split import split
 
-SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", "")
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".txt", "", ".md", ".srt", ".vtt", ".xlsx", ".ods", ".html")
+OPTIONS = (
+    AS_IT_IS,
+    InputOptions(strict=True),
+    InputOptions(mapping={"text": "Line", "voice": "Character"}),
+    *(InputOptions(encoding=name) for name in ("windows-1252", "utf-16", "shift_jis", "utf-7")),
+    *(InputOptions(format=name) for name in FORMATS),
+)
 RATE = 16_000
 LONGEST_S = 60.0
 LONGEST_RUN = 20_000
@@ -42,14 +59,17 @@ SCRATCH = _scratch()
 
 
 def manifest(data: bytes) -> None:
-    """The first byte chooses the format, the rest is the file. Jobs write inside the folder, each to its own file."""
-    if not data:
+    """The first byte chooses the file's name, the second the options, the rest is the file.
+
+    Jobs write inside the folder, each to its own file, and what else a line holds can be kept.
+    """
+    if len(data) < 2:
         return
     path = SCRATCH / f"lines{SUFFIXES[data[0] % len(SUFFIXES)]}"
-    path.write_bytes(data[1:])
+    path.write_bytes(data[2:])
     out = SCRATCH / "out"
     try:
-        jobs = read_manifest(str(path), out).jobs
+        found = read_manifest(str(path), out, options=OPTIONS[data[1] % len(OPTIONS)])
     except ManifestError as error:
         assert error.problems
         for problem in error.problems:
@@ -58,7 +78,11 @@ def manifest(data: bytes) -> None:
     except InputError as error:
         told_in_a_line(str(error))
         return
+    jobs = found.jobs
     assert jobs
+    for line in found.lines():
+        told_in_a_line(line)
+    json.dumps([dict(job.extra) for job in jobs], ensure_ascii=False, allow_nan=False).encode()
     assert all(inside(job.out, out) for job in jobs), [str(job.out) for job in jobs]
     assert len({str(job.out).casefold() for job in jobs}) == len(jobs)
     assert len({job.id.casefold() for job in jobs}) == len(jobs)
@@ -69,6 +93,59 @@ def manifest(data: bytes) -> None:
         assert utterance.pieces and utterance.expected_s > 0
         assert all(is_speakable(piece.text) for piece in utterance.pieces)
         json.dumps([piece.text for piece in utterance.pieces], ensure_ascii=False).encode()
+
+
+def prose(data: bytes) -> None:
+    """The same for a file of one text, as `synth --file` reads it."""
+    if len(data) < 2:
+        return
+    path = SCRATCH / f"text{SUFFIXES[data[0] % len(SUFFIXES)]}"
+    path.write_bytes(data[2:])
+    options = OPTIONS[data[1] % len(OPTIONS)]
+    try:
+        TextOptions(None, path, options.format, options.encoding).read().encode()
+    except InputError as error:
+        told_in_a_line(str(error))
+
+
+def workbook(data: bytes) -> None:
+    """The first byte chooses the kind; then, with zeros between, the XML of a sheet and that of the shared strings.
+
+    What is counted of them is no less than what the library makes of them.
+    """
+    from python_calamine import CalamineWorkbook
+
+    kind: Kind = "ods" if data[:1] in (b"", b"\0") else "xlsx"
+    sheet, strings, links = (*data[1:].split(b"\0", 2), b"", b"", b"")[:3]
+    if kind == "ods":
+        packed = sheets.zipped(sheets.ods_parts({}) | {"content.xml": sheet}, zipfile.ZIP_STORED)
+    else:
+        parts = sheets.xlsx_parts({"A": []}) | {"xl/worksheets/sheet1.xml": sheet}
+        parts |= {"xl/sharedStrings.xml": strings} if strings else {}
+        parts |= {"xl/_rels/workbook.xml.rels": links} if links else {}
+        packed = sheets.zipped(parts, zipfile.ZIP_STORED)
+    budget = Budget()
+    before = budget.cells, budget.characters
+    try:
+        content = repacked(packed, kind, budget)
+    except Unreadable as error:
+        told_in_a_line(str(error))
+        return
+    try:
+        for row in read_spreadsheet("lines", packed, kind, Columns(), Remarks()):
+            told_in_a_line(str(row)) if not isinstance(row, RawRow) else json.dumps(row.fields)
+    except InputError as error:
+        told_in_a_line(str(error))
+        return
+    opened = CalamineWorkbook.from_filelike(io.BytesIO(content))
+    cells = characters = 0
+    for title in opened.sheet_names:
+        found = opened.get_sheet_by_name(title)
+        cells += found.total_height * found.total_width
+        texts = (cell for row in found.to_python() for cell in row if isinstance(cell, str))
+        characters += sum(map(len, texts))
+    assert cells <= before[0] - budget.cells, "cells"
+    assert characters <= before[1] - budget.characters + len(sheet), "characters"
 
 
 def text(data: bytes) -> None:
@@ -146,4 +223,11 @@ def squeezed(words: str) -> str:
     return "".join(words.split())
 
 
-TARGETS: dict[str, Callable[[bytes], None]] = {"manifest": manifest, "text": text, "repeated": repeated, "audio": audio}
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "manifest": manifest,
+    "prose": prose,
+    "workbook": workbook,
+    "text": text,
+    "repeated": repeated,
+    "audio": audio,
+}

@@ -66,7 +66,7 @@ def _xlsx_row(number: int, cells: Sequence[object]) -> str:
     return f'<row r="{number}">{"".join(found)}</row>'
 
 
-def ods(sheets: Mapping[str, Cells | str]) -> bytes:
+def ods_parts(sheets: Mapping[str, Cells | str]) -> dict[str, str | bytes]:
     """A sheet is cells, or the XML of its rows."""
     tables = "".join(
         f'<table:table table:name="{name}">{cells if isinstance(cells, str) else "".join(map(_ods_row, cells))}'
@@ -75,15 +75,16 @@ def ods(sheets: Mapping[str, Cells | str]) -> bytes:
     )
     kinds = "office", "table", "text"
     spaces = " ".join(f'xmlns:{kind}="{_OPEN}:{kind}:1.0"' for kind in kinds)
-    return zipped(
-        {
-            "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
-            "META-INF/manifest.xml": f'<m:manifest xmlns:m="{_OPEN}:manifest:1.0"/>',
-            "content.xml": f"<office:document-content {spaces}><office:body><office:spreadsheet>{tables}"
-            "</office:spreadsheet></office:body></office:document-content>",
-        },
-        zipfile.ZIP_STORED,
-    )
+    return {
+        "mimetype": "application/vnd.oasis.opendocument.spreadsheet",
+        "META-INF/manifest.xml": f'<m:manifest xmlns:m="{_OPEN}:manifest:1.0"/>',
+        "content.xml": f"<office:document-content {spaces}><office:body><office:spreadsheet>{tables}"
+        "</office:spreadsheet></office:body></office:document-content>",
+    }
+
+
+def ods(sheets: Mapping[str, Cells | str]) -> bytes:
+    return zipped(ods_parts(sheets), zipfile.ZIP_STORED)
 
 
 def _ods_row(cells: Sequence[object]) -> str:

@@ -1,153 +1,94 @@
-"""What may be given to the library that reads spreadsheets: parts of known size, tables of a bounded number of cells.
+"""Which parts of a spreadsheet the library that reads it gets, and how much they may hold.
 
-A spreadsheet is a zip archive, which may unpack to anything, and a cell may stand at any place, while the library makes
-room for all that lie between. So the parts are unpacked here, within a bound, and their cells counted, before it sees
-them in an archive packed anew.
+A spreadsheet is an archive of XML, and both may stand for far more than they are: a part may unpack to anything, and
+few cells may need the room of many (`sheetcount`). So the parts are unpacked here, within a bound, and counted. The
+library gets these and no others, in an archive packed anew.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Literal
-from xml.parsers import expat
 
-MAX_BYTES = 1 << 28  # of all parts, unpacked
-MAX_PARTS = 10_000
-MAX_CELLS = 5_000_000  # of the smallest rectangle around all filled cells of a sheet
-_REFERENCE = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
-_SHEET = re.compile(r"xl/worksheets/[^/]+\.xml", re.IGNORECASE)
+from voxcli.inputs.sheetcount import (
+    Budget,
+    ElementHandler,
+    OdsTables,
+    SharedStrings,
+    SheetReferences,
+    Unreadable,
+    XlsxCells,
+    parse,
+)
+from voxcli.inputs.signatures import MAX_PARTS, too_many_parts
+
+Kind = Literal["xlsx", "ods"]
+MAX_BYTES = 1 << 27  # of all parts, unpacked
+_ODS_PARTS = frozenset({"mimetype", "content.xml", "META-INF/manifest.xml"})
+_USUAL = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})  # others may need any memory to unpack
 
 
-class Unreadable(Exception):
-    """Why a spreadsheet is not read, in a phrase."""
-
-
-def repacked(data: bytes, kind: Literal["xlsx", "ods"]) -> bytes:
+def repacked(data: bytes, kind: Kind, budget: Budget | None = None) -> bytes:
     """The parts that hold its cells, in an archive of known size. Raises Unreadable."""
     target = io.BytesIO()
-    left = MAX_BYTES
+    budget, strings = budget or Budget(), SharedStrings()
+    if too_many_parts(data):
+        raise Unreadable(f"it has more than {MAX_PARTS:,} parts")
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as source, zipfile.ZipFile(target, "w") as archive:
-            parts = source.infolist()
-            if len(parts) > MAX_PARTS:
-                raise Unreadable(f"it has more than {MAX_PARTS:,} parts")
-            if any(part.flag_bits & 1 for part in parts):
-                raise Unreadable("it is protected with a password: save it without")
-            for part in parts:
-                if not part.filename.lower().endswith((".xml", ".rels")) and part.filename != "mimetype":
-                    continue  # pictures and the like
-                with source.open(part) as file:
-                    content = file.read(left + 1)
-                left -= len(content)
-                if left < 0:
-                    raise Unreadable(f"it unpacks to more than {MAX_BYTES:,} bytes")
-                if kind == "ods" and part.filename == "content.xml":
-                    _check_cells(content, _OdsCells())
-                elif kind == "xlsx" and _SHEET.fullmatch(part.filename):
-                    _check_cells(content, _XlsxCells())
-                archive.writestr(part.filename, content)
+            for name, content in _unpacked(source, kind):
+                for handler in _handlers(name, kind, budget, strings):
+                    parse(content, handler)
+                archive.writestr(name, content)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, RuntimeError, OSError) as error:
         raise Unreadable(f"it is damaged ({' '.join(str(error).split())})") from error
     return target.getvalue()
 
 
-class _Cells:
-    """Follows the elements of a sheet and keeps the rectangle of its filled cells."""
-
-    def __init__(self) -> None:
-        self.first: tuple[int, int] | None = None
-        self.last = (0, 0)
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        raise NotImplementedError
-
-    def end(self, name: str) -> None:
-        raise NotImplementedError
-
-    def _fill(self, row: int, column: int) -> None:
-        if row < self.last[0]:
-            raise Unreadable("it is damaged (its rows are not in order)")
-        self.first = (row, column) if self.first is None else (self.first[0], min(self.first[1], column))
-        self.last = (row, max(self.last[1], column))
-        if (row - self.first[0] + 1) * (self.last[1] - self.first[1] + 1) > MAX_CELLS:
-            raise Unreadable(f"one of its sheets is larger than {MAX_CELLS:,} cells")
+def _handlers(name: str, kind: Kind, budget: Budget, strings: SharedStrings) -> Iterator[ElementHandler]:
+    if kind == "ods":
+        if name != "mimetype":
+            yield OdsTables(budget)
+        return
+    if _has_strings(name):
+        yield strings
+    elif name.lower().endswith(("workbook.xml", "workbook.xml.rels")):
+        yield SheetReferences()
+    yield XlsxCells(budget, strings)  # any part may be a sheet, as the workbook says
 
 
-class _XlsxCells(_Cells):
-    def __init__(self) -> None:
-        super().__init__()
-        self.row = self.column = 0
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "row":
-            self.row, self.column = _count(attributes.get("r"), self.row + 1), 0
-        elif name == "c":
-            found = _REFERENCE.fullmatch(attributes.get("r", ""))
-            if found:
-                self.column = 0
-                for letter in found[1].upper():
-                    self.column = 26 * self.column + ord(letter) - 64
-                self.row = int(found[2])
-            else:
-                self.column += 1
-        elif name in ("v", "is", "f"):
-            self._fill(self.row, self.column)
-
-    def end(self, name: str) -> None:
-        pass
-
-
-class _OdsCells(_Cells):
-    """A row and a cell may stand for many."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.row = self.column = self.rows = self.columns = 0
-        self.filled = False
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "table":
-            self.first, self.last, self.row = None, (0, 0), 0
-        elif name == "table-row":
-            self.column, self.rows = 0, _count(attributes.get("table:number-rows-repeated"), 1)
-        elif name in ("table-cell", "covered-table-cell"):
-            self.columns = _count(attributes.get("table:number-columns-repeated"), 1)
-            self.filled = "office:value-type" in attributes or "table:formula" in attributes
-        elif name == "p":
-            self.filled = True
-
-    def end(self, name: str) -> None:
-        if name in ("table-cell", "covered-table-cell"):
-            if self.filled:
-                self._fill(self.row + 1, self.column + 1)
-                self._fill(self.row + self.rows, self.column + self.columns)
-                self.last = (self.row + 1, self.last[1])  # the next cell is in the same rows
-            self.column += self.columns
-        elif name == "table-row":
-            self.row += self.rows
+def _unpacked(source: zipfile.ZipFile, kind: Kind) -> Iterator[tuple[str, bytes]]:
+    """The parts that are read, the one of the shared strings before all that may refer to it."""
+    parts = [part for part in source.infolist() if _is_read(part.filename, kind)]
+    parts.sort(key=lambda part: not _has_strings(part.filename))
+    if (
+        len({part.filename.lower() for part in parts}) < len(parts)
+        or sum(_has_strings(part.filename) for part in parts) > 1
+    ):
+        raise Unreadable("it is damaged (two parts have one name)")
+    if any(part.flag_bits & 1 for part in parts):
+        raise Unreadable("it is protected with a password: save it without")
+    left = MAX_BYTES
+    for part in parts:
+        if part.compress_type not in _USUAL:
+            raise Unreadable("it is damaged (packed in a way that spreadsheets are not)")
+        with source.open(part) as file:
+            content = file.read(left + 1)
+        left -= len(content)
+        if left < 0:
+            raise Unreadable(f"it unpacks to more than {MAX_BYTES:,} bytes")
+        yield part.filename, content
 
 
-def _count(value: str | None, other: int) -> int:
-    return int(value) if value is not None and re.fullmatch(r"[0-9]{1,9}", value) else other
+def _is_read(name: str, kind: Kind) -> bool:
+    """Not those of pictures and the like, nor those that would make it a spreadsheet of another kind."""
+    if kind == "ods":
+        return name in _ODS_PARTS
+    return name.lower().endswith((".xml", ".rels"))
 
 
-def _check_cells(content: bytes, cells: _Cells) -> None:
-    parser = expat.ParserCreate()
-
-    def refuse(*_: object) -> None:
-        raise Unreadable("it is damaged (a document type is declared in it)")
-
-    def without_prefix(handle: Callable[..., None]) -> Callable[..., None]:
-        return lambda name, *more: handle(name.rpartition(":")[2], *more)
-
-    parser.StartDoctypeDeclHandler = refuse
-    parser.StartElementHandler = without_prefix(cells.start)
-    parser.EndElementHandler = without_prefix(cells.end)
-    try:
-        parser.Parse(content, True)
-    except expat.ExpatError as error:
-        raise Unreadable(f"it is damaged ({error})") from error
+def _has_strings(name: str) -> bool:
+    return name.lower().endswith("sharedstrings.xml")

@@ -5,34 +5,33 @@ from __future__ import annotations
 import datetime
 import io
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from voxcli.errors import InputError, Problem, quoted
 from voxcli.extras import install_hint
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.rows import RawRow, Remarks
-from voxcli.inputs.sheetguard import Unreadable, repacked
+from voxcli.inputs.sheetcount import Unreadable
+from voxcli.inputs.sheetguard import Kind, repacked
 from voxcli.inputs.tables import RowReader
 
-Rows = Sequence[Sequence[Any]]
+if TYPE_CHECKING:
+    from python_calamine import CalamineSheet, CalamineWorkbook
 
 
 def read_spreadsheet(
-    name: str, data: bytes, kind: Literal["xlsx", "ods"], columns: Columns, remarks: Remarks
+    name: str, data: bytes, kind: Kind, columns: Columns, remarks: Remarks
 ) -> Iterator[RawRow | Problem]:
     """Rows of the first sheet that has a column for the text. Raises InputError for what can't be opened."""
-    sheets = _sheets(name, data, kind)
-    chosen = next((sheet for sheet in sheets if _has_text(sheet[2], columns)), None)
-    if chosen is None:
-        chosen = next((sheet for sheet in sheets if sheet[2]), None)
+    with _readable(name):
+        chosen, others = _choose(_open(name, data, kind), columns)
     if chosen is None:
         return
-    title, first, rows = chosen
-    others = [repr(other) for other, _, cells in sheets if other != title and cells]
     if others:
-        remarks.notes.append(f"read is the sheet {quoted(title)}, and not {', '.join(others)}")
+        remarks.notes.append(f"read is the sheet {quoted(chosen.name)}, and not {', '.join(map(repr, others))}")
     reader: RowReader | None = None
-    for line, cells in enumerate(rows, first + 1):
+    for line, cells in enumerate(chosen.iter_rows(), 1):
         values = [_as_text(cell) for cell in cells]
         if not any(values):
             continue
@@ -47,7 +46,23 @@ def read_spreadsheet(
         remarks.names = reader.header.names
 
 
-def _has_text(rows: Rows, columns: Columns) -> bool:
+def _choose(workbook: CalamineWorkbook, columns: Columns) -> tuple[CalamineSheet | None, list[str]]:
+    """The sheet that is read, and the titles of the others with something in them. One sheet more is held at most."""
+    chosen: CalamineSheet | None = None
+    titles: list[str] = []
+    certain = False
+    for title in workbook.sheet_names:
+        sheet = workbook.get_sheet_by_name(title)
+        if sheet.start is None:
+            continue
+        titles.append(title)
+        has_text = not certain and _has_text(sheet.iter_rows(), columns)
+        if chosen is None or has_text:
+            chosen, certain = sheet, has_text
+    return chosen, [title for title in titles if chosen is not None and title != chosen.name]
+
+
+def _has_text(rows: Iterator[Sequence[Any]], columns: Columns) -> bool:
     header = next((row for row in rows if any(cell != "" for cell in row)), ())
     return any(isinstance(cell, str) and columns.field(cell.strip()) == "text" for cell in header)
 
@@ -67,21 +82,23 @@ def _as_text(cell: Any) -> str:
     return "" if cell is None else str(cell)
 
 
-def _sheets(name: str, data: bytes, kind: Literal["xlsx", "ods"]) -> list[tuple[str, int, Rows]]:
-    """Title, place of the first row from 0, and rows of each sheet, in their order."""
+def _open(name: str, data: bytes, kind: Kind) -> CalamineWorkbook:
     try:
         from python_calamine import CalamineWorkbook
     except ImportError as error:
         raise InputError(
             f"{name} is a spreadsheet: reading it needs one more package, {install_hint('tables')}; or save it as .csv"
         ) from error
+    return CalamineWorkbook.from_filelike(io.BytesIO(repacked(data, kind)))
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Raises InputError for what the library raises."""
     try:
-        workbook = CalamineWorkbook.from_filelike(io.BytesIO(repacked(data, kind)))
-        found: list[tuple[str, int, Rows]] = []
-        for title in workbook.sheet_names:
-            sheet = workbook.get_sheet_by_name(title)
-            found.append((title, sheet.start[0] if sheet.start else 0, sheet.to_python()))
-        return found
+        yield
+    except InputError:
+        raise
     except Unreadable as error:
         raise InputError(f"{name}: {error}") from error
     except BaseException as error:
