@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.terminal import counted, nearest, one_line, shown
+from voxcli.terminal import counted, nearest, one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from voxcli.terminal import counted, nearest, one_line, shown
     ],
 )
 def test_what_a_terminal_would_obey_is_escaped(name: str, seen: str) -> None:
-    assert shown(name) == seen
+    assert printable(name) == seen
 
 
 def test_a_message_is_one_line_and_keeps_its_spaces() -> None:

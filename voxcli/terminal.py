@@ -15,14 +15,14 @@ _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\
 _BREAK = re.compile(r"[\r\n]")
 
 
-def shown(name: str | Path) -> str:
+def printable(name: str | Path) -> str:
     r"""A name with its unseen characters escaped: a newline as \n."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(name))
 
 
 def one_line(message: str) -> str:
     """A message: its line breaks become spaces, other unseen characters are escaped."""
-    return shown(" ".join(filter(None, map(str.strip, _BREAK.split(message)))))
+    return printable(" ".join(filter(None, map(str.strip, _BREAK.split(message)))))
 
 
 def stdout_failed(error: OSError, after: str = "") -> OutputError:

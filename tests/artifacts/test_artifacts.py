@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.artifacts.artifacts import Products
+from voxcli.artifacts.artifacts import Artifacts
 from voxcli.errors import InputError, OutputError
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Cue, Outcome, Result
@@ -29,20 +29,20 @@ def failed(job: Job) -> Outcome:
     return Outcome(job, Result(job.id, job.out.name, job.text, "failed", error="no voice"))
 
 
-def made(products: Products, outcomes: list[Outcome]) -> list[str]:
+def made(artifacts: Artifacts, outcomes: list[Outcome]) -> list[str]:
     remarks: list[str] = []
-    products.prepare(RATE)
+    artifacts.prepare(RATE)
     for outcome in outcomes:
-        products.add(outcome)
-    products.make(remarks.append)
+        artifacts.add(outcome)
+    artifacts.make(remarks.append)
     return remarks
 
 
 def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "b", pause_after=1.0), job(tmp_path, "a", pause_after=2.0), job(tmp_path, "c")]
     whole = tmp_path / "new" / "book.wav"
-    products = Products(jobs, subtitles="srt", join=whole, report=tmp_path / "report.html")
-    remarks = made(products, [done(jobs[2], 3.0), done(jobs[0]), done(jobs[1], 2.0)])  # as they landed
+    artifacts = Artifacts(jobs, subtitles="srt", join=whole, report=tmp_path / "report.html")
+    remarks = made(artifacts, [done(jobs[2], 3.0), done(jobs[0]), done(jobs[1], 2.0)])  # as they landed
     assert remarks == [f"{whole}: 9.0 s of audio, 3 files joined", f"{tmp_path / 'report.html'} shows all lines"]
     assert soundfile.info(whole).duration == 9.0
     assert (tmp_path / "a.srt").read_text() == "1\n00:00:00,000 --> 00:00:02,000\nText a.\n"
@@ -57,8 +57,8 @@ def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
 
 def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in ("a", "b", "c")]
-    products = Products(jobs, subtitles="vtt", join=tmp_path / "book.wav", report=tmp_path / "report.html")
-    remarks = made(products, [done(jobs[0]), failed(jobs[1])])  # and nothing of c: left for another run
+    artifacts = Artifacts(jobs, subtitles="vtt", join=tmp_path / "book.wav", report=tmp_path / "report.html")
+    remarks = made(artifacts, [done(jobs[0]), failed(jobs[1])])  # and nothing of c: left for another run
     assert remarks[0] == f"{tmp_path / 'book.wav'} is not written: 2 lines are missing in it, the first is b"
     names = {"a.wav", "a.vtt", "report.html"}
     assert {path.name for path in tmp_path.iterdir()} == names
@@ -69,7 +69,7 @@ def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> Non
 def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "a", format="wav24")]
     for name, subtype in (("book.wav", "PCM_24"), ("book.flac", "PCM_16"), ("book.mp3", "MPEG_LAYER_III")):
-        made(Products(jobs, join=tmp_path / name), [done(jobs[0])])
+        made(Artifacts(jobs, join=tmp_path / name), [done(jobs[0])])
         assert soundfile.info(tmp_path / name).subtype == subtype
 
 
@@ -88,16 +88,16 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
 def test_what_can_not_be_is_refused_before_anything_is_made(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
     paths: dict[str, Any] = {name: value if value == "srt" else tmp_path / value for name, value in wanted.items()}
     with pytest.raises(InputError, match=told):
-        Products([job(tmp_path, "a"), job(tmp_path, "b")], **paths)
+        Artifacts([job(tmp_path, "a"), job(tmp_path, "b")], **paths)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_can_not_be_written_is_found_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file, not a folder"):
-        Products([job(tmp_path, "a")], report=tmp_path / "file" / "report.html").prepare(RATE)
+        Artifacts([job(tmp_path, "a")], report=tmp_path / "file" / "report.html").prepare(RATE)
     with pytest.raises(OutputError, match=r"ogg can't hold 44\.1 kHz"):
-        Products([job(tmp_path, "a")], join=tmp_path / "book.ogg").prepare(44_100)
+        Artifacts([job(tmp_path, "a")], join=tmp_path / "book.ogg").prepare(44_100)
 
 
 @pytest.mark.parametrize(
@@ -115,4 +115,4 @@ def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: d
     jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
     named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
     with pytest.raises(InputError, match=rf"would write over the recording '.*{recording}': give it another name"):
-        Products(jobs, **named)
+        Artifacts(jobs, **named)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from voxcli.artifacts.joined import BLOCK, Part, write_joined
+from voxcli.artifacts.joined import BLOCK, Track, write_joined
 from voxcli.audio.join import FADE_S, faded
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY
@@ -30,9 +30,9 @@ def file(path: Path, samples: np.ndarray, rate: int = RATE) -> Path:
 
 def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None:
     parts = [
-        Part(file(tmp_path / "a.wav", tone(1.0)), 0.5, [Cue(0.0, 1.0, "One.")]),
-        Part(file(tmp_path / "b.wav", tone(0.25, level=0.25)), 0.0, [Cue(0.1, 0.2, "Two.")]),
-        Part(file(tmp_path / "c.wav", tone(0.5)), 9.0, [Cue(0.0, 0.5, "Three.")]),
+        Track(file(tmp_path / "a.wav", tone(1.0)), 0.5, [Cue(0.0, 1.0, "One.")]),
+        Track(file(tmp_path / "b.wav", tone(0.25, level=0.25)), 0.0, [Cue(0.1, 0.2, "Two.")]),
+        Track(file(tmp_path / "c.wav", tone(0.5)), 9.0, [Cue(0.0, 0.5, "Three.")]),
     ]
     whole = write_joined(tmp_path / "all.wav", parts, format="wavf")
     samples, rate = soundfile.read(tmp_path / "all.wav", dtype="float32")
@@ -47,7 +47,7 @@ def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None
 
 def test_there_is_no_click_where_parts_meet(tmp_path: Path) -> None:
     """Loud edges joined without a pause: the step there is no larger than elsewhere in the sound."""
-    parts = [Part(file(tmp_path / f"{n}.wav", tone(0.3, level=0.9)), 0.0) for n in range(4)]
+    parts = [Track(file(tmp_path / f"{n}.wav", tone(0.3, level=0.9)), 0.0) for n in range(4)]
     write_joined(tmp_path / "all.wav", parts, format="wav")
     steps = np.abs(np.diff(soundfile.read(tmp_path / "all.wav")[0]))
     inside = np.abs(np.diff(tone(0.3, level=0.9))).max()
@@ -72,9 +72,9 @@ def test_fading_does_not_depend_on_the_blocks(length: int, block: int) -> None:
 
 def test_another_rate_is_resampled_without_losing_time(tmp_path: Path) -> None:
     parts = [
-        Part(file(tmp_path / "a.wav", tone(1.0)), 0.0),
-        Part(file(tmp_path / "b.flac", tone(2.0, rate=44_100), 44_100), 0.0, [Cue(0.0, 2.0, "Two.")]),
-        Part(file(tmp_path / "c.wav", tone(1.0, level=0.25)), 0.0, [Cue(0.0, 1.0, "Three.")]),
+        Track(file(tmp_path / "a.wav", tone(1.0)), 0.0),
+        Track(file(tmp_path / "b.flac", tone(2.0, rate=44_100), 44_100), 0.0, [Cue(0.0, 2.0, "Two.")]),
+        Track(file(tmp_path / "c.wav", tone(1.0, level=0.25)), 0.0, [Cue(0.0, 1.0, "Three.")]),
     ]
     whole = write_joined(tmp_path / "all.flac", parts, format="flac")
     samples, rate = soundfile.read(tmp_path / "all.flac")
@@ -86,7 +86,7 @@ def test_another_rate_is_resampled_without_losing_time(tmp_path: Path) -> None:
 
 def test_hours_are_not_held_in_memory(tmp_path: Path) -> None:
     hour = file(tmp_path / "a.flac", np.zeros(600 * RATE, np.float32))
-    parts = [Part(hour, 600.0)] * 6
+    parts = [Track(hour, 600.0)] * 6
     tracemalloc.start()
     try:
         whole = write_joined(tmp_path / "all.flac", parts, format="flac")
@@ -99,7 +99,7 @@ def test_hours_are_not_held_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("format", ["ogg", "wavf"])
 def test_the_same_parts_give_the_same_bytes(tmp_path: Path, format: str) -> None:
-    parts = [Part(file(tmp_path / "a.wav", tone(0.5)), 0.1), Part(file(tmp_path / "b.wav", tone(0.5)), 0.0)]
+    parts = [Track(file(tmp_path / "a.wav", tone(0.5)), 0.1), Track(file(tmp_path / "b.wav", tone(0.5)), 0.0)]
     made = []
     for second in range(2):
         time.sleep(1.1 * second)  # a float WAV would tell the second in which it was written
@@ -111,13 +111,13 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path, format: str) -> None
 @pytest.mark.parametrize("damage", ["gone", "text"])
 def test_a_part_that_can_not_be_read_leaves_what_was_there(tmp_path: Path, damage: str) -> None:
     good, bad = file(tmp_path / "a.wav", tone(0.5)), file(tmp_path / "b.wav", tone(0.5))
-    write_joined(tmp_path / "all.wav", [Part(good, 0.0), Part(bad, 0.0)], format="wav")
+    write_joined(tmp_path / "all.wav", [Track(good, 0.0), Track(bad, 0.0)], format="wav")
     before = (tmp_path / "all.wav").read_bytes()
     if damage == "gone":
         bad.unlink()
     else:
         bad.write_text("not sound")
     with pytest.raises(OutputError, match=r"b\.wav can't be read to join it: run again with --force"):
-        write_joined(tmp_path / "all.wav", [Part(good, 0.0), Part(bad, 0.0)], format="wav")
+        write_joined(tmp_path / "all.wav", [Track(good, 0.0), Track(bad, 0.0)], format="wav")
     assert (tmp_path / "all.wav").read_bytes() == before
     assert not list(tmp_path.glob(TEMPORARY))

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxcli.artifacts.subtitles import COLUMNS, LINES, _width, srt, subtitles_path, vtt, wrap, write_subtitles
-from voxcli.jobs.cues import cues_of
+from voxcli.jobs.cues import make_cues
 from voxcli.jobs.result import Cue
-from voxcli.text.split import Piece
+from voxcli.text.split import Segment
 
 CUES = [
     Cue(0.0, 1.92, "The sun is rising."),
@@ -87,13 +87,13 @@ def test_any_text_fits_the_screen_keeps_its_letters_and_its_time(text: str, star
 
 
 def test_cues_follow_the_clips_and_their_pauses() -> None:
-    pieces = [Piece("(a warm voice)One.", 0.3), Piece("Two.", 0.15), Piece("Three.", 0.0)]
-    assert cues_of(pieces, [16_000, 8_000, 8_000], 16_000, 10**9) == (
+    segments = [Segment("(a warm voice)One.", 0.3), Segment("Two.", 0.15), Segment("Three.", 0.0)]
+    assert make_cues(segments, [16_000, 8_000, 8_000], 16_000, 10**9) == (
         Cue(0.0, 1.0, "One."),
         Cue(1.3, 1.8, "Two."),
         Cue(1.95, 2.45, "Three."),
     )
-    assert cues_of(pieces, [16_000, 8_000, 8_000], 16_000, 24_000) == (Cue(0.0, 1.0, "One."), Cue(1.3, 1.5, "Two."))
+    assert make_cues(segments, [16_000, 8_000, 8_000], 16_000, 24_000) == (Cue(0.0, 1.0, "One."), Cue(1.3, 1.5, "Two."))
     assert Cue(1.0, 2.0, "One.").later(10.0) == Cue(11.0, 12.0, "One.")
 
 

@@ -96,7 +96,7 @@ def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
         result = results[utterance.job.id]
         joins += [at + edge for start, end, _ in result["cues"] for edge in (start, end)]
         at += result["duration_s"] + PAUSE_AFTER
-        words += [word for piece in utterance.pieces for word in piece.text.split()]
+        words += [word for segment in utterance.segments for word in segment.text.split()]
     assert len(samples) / rate == pytest.approx(at - PAUSE_AFTER, abs=1e-4 * len(order))
 
     shown = subtitles("chapter.srt")

@@ -194,16 +194,16 @@ def test_a_first_file_that_could_not_be_written_is_spoken_with_the_seed_drawn_fo
 
 def test_what_is_made_of_finished_files_is_not_made_of_failed_ones(capsys: pytest.CaptureFixture[str]) -> None:
     """Their files of before are there, but not what the manifest says now."""
-    products = ["--join", "book.wav", "--subtitles", "srt", "--report", "page.html"]
-    assert run([*COMMAND, *products]) == 0
+    artifacts = ["--join", "book.wav", "--subtitles", "srt", "--report", "page.html"]
+    assert run([*COMMAND, *artifacts]) == 0
     before, book = sounds(), Path("book.wav").read_bytes()
     write_lines(a={"text": "..."})
     Path("book.wav").unlink()
-    assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in told(capsys, 1, *products)
+    assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in told(capsys, 1, *artifacts)
     assert "nothing to speak" in Path("page.html").read_text()
     assert not Path("book.wav").exists()
     write_lines()
-    check_kept(capsys, before, *products)
+    check_kept(capsys, before, *artifacts)
     assert Path("book.wav").read_bytes() == book
     assert "nothing to speak" not in Path("page.html").read_text()
 

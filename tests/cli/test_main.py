@@ -331,8 +331,8 @@ def test_a_missing_normalizer_is_told_before_anything_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
-    monkeypatch.setattr("voxcli.run.batch.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.engine.load.resolve_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.run.batch.resolve_model", lambda *_: pytest.fail("a model was looked for"))
     monkeypatch.setitem(sys.modules, "wetext", None)
     Path("m.jsonl").write_text('{"text": "No digit."}\n{"text": "None.", "normalize": true}\n')
     for command in (
@@ -473,7 +473,7 @@ def test_wrong_input_is_told_before_a_model_is_looked_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("voxcli.engine.load.choose_model", lambda *_: pytest.fail("a model was looked for"))
+    monkeypatch.setattr("voxcli.engine.load.resolve_model", lambda *_: pytest.fail("a model was looked for"))
     assert run(arguments) == 2
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1

@@ -21,7 +21,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A manifest of two lines, a recording, a preset and a text, each under names that an output may have."""
     monkeypatch.chdir(tmp_path)
     for module in ("voxcli.engine.load", "voxcli.run.batch"):
-        monkeypatch.setattr(f"{module}.choose_model", lambda *_: pytest.fail("a model was looked for"))
+        monkeypatch.setattr(f"{module}.resolve_model", lambda *_: pytest.fail("a model was looked for"))
     rows = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two."}]
     for name in ("lines.jsonl", "page.html", "a.srt", "a.wav", "results.jsonl", ".voxcpm2.lock"):
         Path(name).write_text("\n".join(map(json.dumps, rows)))

@@ -23,7 +23,7 @@ REFUSED = {
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     for module in ("voxcli.engine.load", "voxcli.run.batch"):
-        monkeypatch.setattr(f"{module}.choose_model", lambda *_: pytest.fail("a model was looked for"))
+        monkeypatch.setattr(f"{module}.resolve_model", lambda *_: pytest.fail("a model was looked for"))
     tone = 0.3 * np.sin(np.arange(2 * RATE) / 20)
     soundfile.write("silent.wav", np.zeros(2 * RATE), RATE)
     soundfile.write("nan.wav", np.append(tone, np.nan), RATE, subtype="FLOAT")

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from voxcli.cluster.messages import Hello, Orders
-from voxcli.cluster.pool import Lost
+from voxcli.cluster.messages import WorkerConfig, WorkerReady
+from voxcli.cluster.pool import WorkerDied
 from voxcli.cluster.worker import Worker
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.plan import Plan
@@ -25,11 +25,11 @@ from voxcli.voices.source import EncodedVoice
 NONCE = "a nonce"
 
 
-def orders(checkpoint: Path, out: Path, **values: Any) -> Orders:
+def config(checkpoint: Path, out: Path, **values: Any) -> WorkerConfig:
     (out / ".voxcpm2-probe.part").write_text(NONCE)
     options = ModelOptions(device="cpu", max_batch=4)
     return replace(
-        Orders(
+        WorkerConfig(
             model=str(checkpoint),
             identity=model_identity([checkpoint]),
             options=options,
@@ -43,8 +43,8 @@ def orders(checkpoint: Path, out: Path, **values: Any) -> Orders:
 
 
 class ThreadHandle:
-    def __init__(self, orders: Orders):
-        self.worker = Worker(orders)
+    def __init__(self, config: WorkerConfig):
+        self.worker = Worker(config)
         self.alive, self._gone = True, False
         self.frozen = False  # it answers nothing more until it is killed
         self.asked: list[str] = []
@@ -55,7 +55,7 @@ class ThreadHandle:
         self.asked.append(method)
         answer: Future[Any] = Future()
         if not self.alive:
-            answer.set_exception(Lost("it was killed"))
+            answer.set_exception(WorkerDied("it was killed"))
             return answer
         self._open.add(answer)
         if self.frozen:
@@ -81,10 +81,10 @@ class ThreadHandle:
         """All that was asked is lost, as with a process that is gone."""
         self.alive = self.frozen = False
         for answer in list(self._open):
-            self._answer(answer, answer.set_exception, Lost("it was killed"))
+            self._answer(answer, answer.set_exception, WorkerDied("it was killed"))
         self.kill()
 
-    def kill(self, hello: Hello | None = None) -> None:
+    def kill(self, ready: WorkerReady | None = None) -> None:
         if self.frozen:
             self.die()
         self.alive = False
@@ -95,18 +95,18 @@ class ThreadHandle:
             self._pool.shutdown(wait=False)
 
 
-class ThreadFleet:
+class ThreadPool:
     """made: all workers so far.  shared: values put where all find them."""
 
-    def __init__(self, size: int, *orders: Orders):
-        """orders: of the first, second, ... worker; the last ones of all that follow."""
+    def __init__(self, size: int, *config: WorkerConfig):
+        """config: of the first, second, ... worker; the last ones of all that follow."""
         self.size = size
         self.made: list[ThreadHandle] = []
         self.shared: list[EncodedVoice] = []
-        self._orders = orders
+        self._config = config
 
     def start(self) -> ThreadHandle:
-        self.made.append(ThreadHandle(self._orders[min(len(self.made), len(self._orders) - 1)]))
+        self.made.append(ThreadHandle(self._config[min(len(self.made), len(self._config) - 1)]))
         return self.made[-1]
 
     def share(self, value: EncodedVoice) -> object:
@@ -147,7 +147,7 @@ def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
 class PlainDisplay:
     """What a driver reports, without a terminal."""
 
-    say: Callable[[str], None]
+    notify: Callable[[str], None]
     watched = False
 
     def speaking(self, model: str, patch_s: float) -> None:
@@ -157,6 +157,6 @@ class PlainDisplay:
         pass
 
 
-def batch_run(out: Path, log: ResultLog | None, say: Callable[[str], None] = print) -> BatchRun:
+def batch_run(out: Path, log: ResultLog | None, notify: Callable[[str], None] = print) -> BatchRun:
     """A run as a driver sees it."""
-    return BatchRun(Plan(), out, ModelOptions(), cast(Display, PlainDisplay(say)), log)
+    return BatchRun(Plan(), out, ModelOptions(), cast(Display, PlainDisplay(notify)), log)

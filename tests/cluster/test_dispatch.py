@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from voxcli.cluster.dispatch import Dispatch, Line, Station
+from voxcli.cluster.dispatch import Dispatcher, Task, WorkerLoad
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 
@@ -17,9 +17,9 @@ def utterances(count: int, first: int = 0) -> list[Utterance]:
     return [Utterance(Job(f"{n}", "Hello.", Path(f"{n}.wav")), (), "", 1.0) for n in range(first, first + count)]
 
 
-def crew(lines: int, *rows: int, max_retries: int = 3) -> Dispatch:
+def cluster(lines: int, *rows: int, max_retries: int = 3) -> Dispatcher:
     """Workers a, b, ... that have loaded."""
-    dispatch = Dispatch(max_retries)
+    dispatch = Dispatcher(max_retries)
     dispatch.add(utterances(lines))
     for name, count in zip("abcdef", rows, strict=False):
         dispatch.expect(name)
@@ -27,12 +27,12 @@ def crew(lines: int, *rows: int, max_retries: int = 3) -> Dispatch:
     return dispatch
 
 
-def given_out(dispatch: Dispatch) -> dict[str, list[str]]:
+def given_out(dispatch: Dispatcher) -> dict[str, list[str]]:
     return {name: [line.id for line in lines] for name, lines in dispatch.hand_out().items()}
 
 
 def test_the_longest_go_first_to_each_worker_in_turn_rows_and_half_as_many() -> None:
-    dispatch = crew(100, 4, 4)
+    dispatch = cluster(100, 4, 4)
     assert given_out(dispatch) == {"a": ["0", "2", "4", "6", "8", "10"], "b": ["1", "3", "5", "7", "9", "11"]}
     assert given_out(dispatch) == {}
     assert dispatch.finish("a", "2") is not None
@@ -41,11 +41,11 @@ def test_the_longest_go_first_to_each_worker_in_turn_rows_and_half_as_many() -> 
 
 
 def test_an_engine_of_one_row_has_its_next_line_there() -> None:
-    assert given_out(crew(9, 1)) == {"a": ["0", "1"]}
+    assert given_out(cluster(9, 1)) == {"a": ["0", "1"]}
 
 
 def test_few_lines_are_shared_also_with_a_worker_that_still_loads() -> None:
-    dispatch = crew(6, 32)
+    dispatch = cluster(6, 32)
     dispatch.expect("late")
     assert given_out(dispatch) == {"a": ["0", "1", "2"]}
     dispatch.lost("late")
@@ -53,7 +53,7 @@ def test_few_lines_are_shared_also_with_a_worker_that_still_loads() -> None:
 
 
 def test_after_one_death_a_line_runs_with_a_quarter_beside_it_after_two_alone() -> None:
-    dispatch = crew(8, 8)
+    dispatch = cluster(8, 8)
     assert len(given_out(dispatch)["a"]) == 8
     assert dispatch.lost("a") == []
     dispatch.expect("b")
@@ -74,18 +74,18 @@ def test_after_one_death_a_line_runs_with_a_quarter_beside_it_after_two_alone() 
 
 
 def test_a_suspect_joins_only_small_company_and_keeps_it_small() -> None:
-    station = Station(rows=8)
-    clean, suspect = (Line(utterances(1, n)[0], n, n) for n in (0, 1))
-    assert (station.beside(clean), station.beside(suspect)) == (11, 2)
+    load = WorkerLoad(rows=8)
+    clean, suspect = (Task(utterances(1, n)[0], n, n) for n in (0, 1))
+    assert (load.beside(clean), load.beside(suspect)) == (11, 2)
     for n in range(2, 4):
-        station.put(Line(utterances(1, n)[0], n))
-    assert station.welcomes(suspect)
-    station.put(suspect)
-    assert not station.welcomes(clean), "three are there: the suspect and two beside it"
+        load.put(Task(utterances(1, n)[0], n))
+    assert load.has_room_for(suspect)
+    load.put(suspect)
+    assert not load.has_room_for(clean), "three are there: the suspect and two beside it"
 
 
 def test_a_line_fails_when_it_may_not_run_again() -> None:
-    dispatch = crew(1, 4, max_retries=1)
+    dispatch = cluster(1, 4, max_retries=1)
     given_out(dispatch)
     assert dispatch.lost("a") == []
     dispatch.expect("b")
@@ -97,7 +97,7 @@ def test_a_line_fails_when_it_may_not_run_again() -> None:
 
 def test_a_line_that_killed_twice_alone_fails_unless_workers_die_without_it() -> None:
     for others in (0, 1):
-        dispatch = crew(1 + others, *[1] * (1 + others), max_retries=9)
+        dispatch = cluster(1 + others, *[1] * (1 + others), max_retries=9)
         assert len(given_out(dispatch)["a"]) == 1
         if others:
             dispatch.lost("b")  # with the other line
@@ -111,24 +111,24 @@ def test_a_line_that_killed_twice_alone_fails_unless_workers_die_without_it() ->
 
 
 def test_at_the_tail_lines_that_have_not_begun_move_to_a_worker_that_is_under_half_full() -> None:
-    dispatch = crew(6, 4)
+    dispatch = cluster(6, 4)
     assert len(given_out(dispatch)["a"]) == 6
     dispatch.expect("b")
     dispatch.join("b", 4)
     assert given_out(dispatch) == {}
-    assert dispatch.steal() == ("a", 3)
-    assert dispatch.steal() is None, "one answer is waited for"
+    assert dispatch.rebalance() == ("a", 3)
+    assert dispatch.rebalance() is None, "one answer is waited for"
     dispatch.given_back("a", ["5", "4"])
     assert given_out(dispatch) == {"b": ["4", "5"]}
-    assert dispatch.steal() is None, "b is half full"
+    assert dispatch.rebalance() is None, "b is half full"
     dispatch.finish("b", "5")
-    assert dispatch.steal() == ("a", 1)
+    assert dispatch.rebalance() == ("a", 1)
     dispatch.given_back("a", [])
-    assert dispatch.steal() is None, "a has begun all it has"
+    assert dispatch.rebalance() is None, "a has begun all it has"
 
 
 def test_a_line_ends_once_and_where_it_is() -> None:
-    dispatch = crew(6, 4)
+    dispatch = cluster(6, 4)
     given_out(dispatch)
     dispatch.expect("b")
     dispatch.join("b", 4)
@@ -155,7 +155,7 @@ def test_every_line_ends_once_whatever_happens(
     count: int, rows: list[int], max_retries: int, moves: list[tuple[int, int]]
 ) -> None:
     """A model of the world around: moves end lines, kill workers, answer thefts, bring late lines; then all is calm."""
-    dispatch = Dispatch(max_retries)
+    dispatch = Dispatcher(max_retries)
     late = utterances(count)[count // 2 :]
     dispatch.add(utterances(count)[: count // 2])
     alive = {f"w{n}": size for n, size in enumerate(rows)}
@@ -175,13 +175,13 @@ def test_every_line_ends_once_whatever_happens(
                 assert line.id not in where and line.id not in ended
                 where[line.id] = name
                 runs[line.id] += 1
-        for name, station in dispatch.stations.items():
+        for name, load in dispatch.loads.items():
             mine = [identity for identity, there in where.items() if there == name]
-            assert sorted(mine) == sorted(station.lines)
+            assert sorted(mine) == sorted(load.lines)
             suspects = [deaths[identity] for identity in mine if deaths[identity]]
-            assert len(mine) <= station.capacity
+            assert len(mine) <= load.capacity
             if suspects:
-                assert len(mine) - 1 <= (station.rows // 4 if max(suspects) == 1 else 0)
+                assert len(mine) - 1 <= (load.rows // 4 if max(suspects) == 1 else 0)
 
     def kill(name: str) -> None:
         size = alive.pop(name)
@@ -206,10 +206,10 @@ def test_every_line_ends_once_whatever_happens(
             ended.append(identity)
 
     def rob(which: int) -> None:
-        if (asked := dispatch.steal()) is not None:
-            name, most = asked
+        if (asked := dispatch.rebalance()) is not None:
+            name, limit = asked
             mine = [identity for identity, there in where.items() if there == name]
-            back = mine[len(mine) - which % (most + 1) :]
+            back = mine[len(mine) - which % (limit + 1) :]
             for identity in back:
                 del where[identity]
                 runs[identity] -= 1
@@ -241,11 +241,11 @@ def test_every_line_ends_once_whatever_happens(
 @pytest.mark.parametrize("lines", [400])
 def test_two_workers_are_given_the_same_work_to_the_end(lines: int) -> None:
     """Each ends a line a turn: neither is idle before the other."""
-    dispatch = crew(lines, 32, 32)
+    dispatch = cluster(lines, 32, 32)
     for _ in range(lines // 2):
         dispatch.hand_out()
-        sizes = [len(station.lines) for station in dispatch.stations.values()]
+        sizes = [len(load.lines) for load in dispatch.loads.values()]
         assert abs(sizes[0] - sizes[1]) <= 1
-        for name, station in dispatch.stations.items():
-            dispatch.finish(name, next(iter(station.lines)))
+        for name, load in dispatch.loads.items():
+            dispatch.finish(name, next(iter(load.lines)))
     assert dispatch.unfinished == 0

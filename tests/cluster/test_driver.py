@@ -15,11 +15,11 @@ import pytest
 import soundfile
 
 from tests.checkpoints import write_checkpoint
-from tests.cluster.pools import ThreadFleet, batch_run, orders
+from tests.cluster.pools import ThreadPool, batch_run, config
 from voxcli import faults
-from voxcli.cluster import driver as conductor_module
-from voxcli.cluster.driver import Conductor
-from voxcli.cluster.options import HANG_S, Crew
+from voxcli.cluster import driver as driver_module
+from voxcli.cluster.driver import Driver
+from voxcli.cluster.options import HANG_S, ClusterOptions
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.engine.voices import VoiceEncoder
 from voxcli.errors import CheckpointError, DeviceError, ModelNotFound, SynthesisError
@@ -28,7 +28,7 @@ from voxcli.jobs.plan import Plan, make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
 from voxcli.run.results import ResultLog, read_history, read_results
-from voxcli.run.resume import Agenda, make_agenda
+from voxcli.run.resume import ResumePlan, make_resume_plan
 from voxcli.run.session import Session
 
 LINES = 12
@@ -74,7 +74,7 @@ def alone(tiny_checkpoint: Path, recordings: list[Path], tmp_path_factory: pytes
     loaded = load_engine(ModelOptions(model=str(tiny_checkpoint), device="cpu"), print)
     plan = plan_of(out, recordings)
     with ResultLog(out) as log:
-        list(Session(loaded.engine, plan.utterances, out, log=log, say=print).run())
+        list(Session(loaded.engine, plan.utterances, out, log=log, notify=print).run())
     return files(out), logged(out)
 
 
@@ -88,22 +88,22 @@ def logged(out: Path) -> dict[str, Any]:
     return {line["id"]: line | TIMES for line in lines}
 
 
-def conduct(
-    fleet: ThreadFleet,
+def drive(
+    pool: ThreadPool,
     plan: Plan,
     out: Path,
-    say: Callable[[str], None] = print,
+    notify: Callable[[str], None] = print,
     max_retries: int = 3,
     hang_s: float = HANG_S,
     encoder: Callable[[], str] = str,
 ) -> dict[str, Outcome]:
     outcomes: dict[str, Outcome] = {}
     with ResultLog(out) as log:
-        driver = Conductor(
-            fleet,
+        driver = Driver(
+            pool,
             plan.utterances,
-            batch_run(out, log, say),
-            options=Crew(max_retries=max_retries, hang_s=hang_s),
+            batch_run(out, log, notify),
+            options=ClusterOptions(max_retries=max_retries, hang_s=hang_s),
             rate=16_000,
             encoder=encoder,
             poll_s=0.5,
@@ -125,11 +125,11 @@ def test_the_files_and_results_are_those_of_one_session(
 ) -> None:
     encoded: list[Any] = []
     monkeypatch.setattr(VoiceEncoder, "encode", _counting(VoiceEncoder.encode, encoded))
-    fleet = ThreadFleet(workers, orders(tiny_checkpoint, tmp_path))
-    outcomes = conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    pool = ThreadPool(workers, config(tiny_checkpoint, tmp_path))
+    outcomes = drive(pool, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert {name: outcome.result for name, outcome in outcomes.items()}.keys() == alone[1].keys()
-    assert len(encoded) == len(fleet.shared) == 3, "two to speak like, one of them to go on from as well: each once"
+    assert len(encoded) == len(pool.shared) == 3, "two to speak like, one of them to go on from as well: each once"
 
 
 def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
@@ -147,36 +147,36 @@ def test_without_a_shared_folder_files_come_as_bytes(
     out, other = tmp_path / "out", tmp_path / "elsewhere"
     out.mkdir()
     other.mkdir()
-    here = orders(tiny_checkpoint, out)
-    there = replace(orders(tiny_checkpoint, other), nonce="of the driver")
-    fleet = ThreadFleet(2, here, there)
-    conduct(fleet, plan_of(out, recordings), out)
+    here = config(tiny_checkpoint, out)
+    there = replace(config(tiny_checkpoint, other), nonce="of the driver")
+    pool = ThreadPool(2, here, there)
+    drive(pool, plan_of(out, recordings), out)
     assert (files(out), logged(out)) == alone
     assert [path.name for path in other.iterdir()] == [".voxcpm2-probe.part"]
-    assert [handle.worker._scratch is None for handle in fleet.made] == [True, False]
-    assert not Path(fleet.made[1].worker._scratch.name).exists(), "nothing is left where it wrote"  # type: ignore[union-attr]
+    assert [handle.worker._scratch is None for handle in pool.made] == [True, False]
+    assert not Path(pool.made[1].worker._scratch.name).exists(), "nothing is left where it wrote"  # type: ignore[union-attr]
 
 
 def test_lines_of_workers_that_die_run_elsewhere(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     """Three die, each some moments after it was given lines."""
-    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
-    real = Conductor._hand
+    real = Driver._hand
 
-    def hand(self: Conductor, member: Any, lines: Any) -> None:
-        real(self, member, lines)
-        if len(fleet.made) < 5:
-            time.sleep(0.02 * len(fleet.made))
-            member.handle.die()
+    def hand(self: Driver, worker: Any, lines: Any) -> None:
+        real(self, worker, lines)
+        if len(pool.made) < 5:
+            time.sleep(0.02 * len(pool.made))
+            worker.handle.die()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_hand", hand)
-        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
+        patch.setattr(Driver, "_hand", hand)
+        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
     assert (files(tmp_path), logged(tmp_path)) == alone
     died = [remark for remark in said if " died: it was killed" in remark]
-    assert len(died) == len(fleet.made) - 2 >= 3
+    assert len(died) == len(pool.made) - 2 >= 3
     assert "run again" in died[0] or "runs again" in died[0]
 
 
@@ -188,104 +188,104 @@ def test_a_worker_that_hangs_is_taken_for_dead(
     tmp_path: Path,
     alone: Spoken,
 ) -> None:
-    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
     woken = threading.Event()
-    real = Conductor._hand
+    real = Driver._hand
 
-    def hand(self: Conductor, member: Any, lines: Any) -> None:
-        if member.handle is fleet.made[0]:
-            member.handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
-            member.handle.frozen = how == "it answers nothing"
-        real(self, member, lines)
+    def hand(self: Driver, worker: Any, lines: Any) -> None:
+        if worker.handle is pool.made[0]:
+            worker.handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
+            worker.handle.frozen = how == "it answers nothing"
+        real(self, worker, lines)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_hand", hand)
+        patch.setattr(Driver, "_hand", hand)
         try:
-            conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
+            drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
         finally:
             woken.set()
     assert (files(tmp_path), logged(tmp_path)) == alone
     [died] = [remark for remark in said if " died: " in remark]
     assert died.startswith("worker 1 (process ") and "died: nothing has moved there for 2 s; its " in died
-    assert len(fleet.made) == 3
+    assert len(pool.made) == 3
 
 
 def test_who_was_not_listened_to_has_not_hung(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     """As when the command is stopped for a while (Ctrl-Z), and its workers are not."""
-    fleet = ThreadFleet(2, orders(tiny_checkpoint, tmp_path))
+    pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
-    real, pauses = Conductor._give_work, iter([0, 0, 3.5])
+    real, pauses = Driver._give_work, iter([0, 0, 3.5])
 
-    def give_work(self: Conductor) -> None:
-        if all(member.hello for member in self._members.values()):
+    def give_work(self: Driver) -> None:
+        if all(worker.ready for worker in self._records.values()):
             time.sleep(next(pauses, 0))
         real(self)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_give_work", give_work)
-        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+        patch.setattr(Driver, "_give_work", give_work)
+        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
     assert (files(tmp_path), logged(tmp_path)) == alone
-    assert len(fleet.made) == 2 and not any("died" in remark for remark in said)
+    assert len(pool.made) == 2 and not any("died" in remark for remark in said)
 
 
 def test_where_no_worker_can_be_started_again_the_others_go_on(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    good, broken = orders(tiny_checkpoint, tmp_path), orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
-    fleet = ThreadFleet(2, good, good, broken)
+    good, broken = config(tiny_checkpoint, tmp_path), config(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
+    pool = ThreadPool(2, good, good, broken)
     said: list[str] = []
-    real = Conductor._hand
+    real = Driver._hand
 
-    def hand(self: Conductor, member: Any, lines: Any) -> None:
-        real(self, member, lines)
-        if member.handle is fleet.made[0]:
-            member.handle.die()
+    def hand(self: Driver, worker: Any, lines: Any) -> None:
+        real(self, worker, lines)
+        if worker.handle is pool.made[0]:
+            worker.handle.die()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_hand", hand)
-        conduct(fleet, plan_of(tmp_path, recordings), tmp_path, said.append)
+        patch.setattr(Driver, "_hand", hand)
+        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append)
     assert (files(tmp_path), logged(tmp_path)) == alone
-    assert len(fleet.made) == 3
+    assert len(pool.made) == 3
     [told] = [remark for remark in said if "can't be started again" in remark]
     assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 worker left")
 
 
 def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
     jobs = [Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(6)]
     plan = make_plan([*jobs, Job("bad", "Poison, a longer line.", tmp_path / "bad.wav", settings=BRIEF)])
 
-    real = conductor_module.Conductor._hand
+    real = driver_module.Driver._hand
 
-    def hand(self: Conductor, member: Any, lines: Any) -> None:
-        real(self, member, lines)
+    def hand(self: Driver, worker: Any, lines: Any) -> None:
+        real(self, worker, lines)
         if any(line.id == "bad" for line in lines):
-            member.handle.die()
+            worker.handle.die()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_hand", hand)
-        outcomes = conduct(fleet, plan, tmp_path, max_retries=9)
+        patch.setattr(Driver, "_hand", hand)
+        outcomes = drive(pool, plan, tmp_path, max_retries=9)
     assert {name for name, outcome in outcomes.items() if not outcome.result.ok} == {"bad"}
     assert str(outcomes["bad"].error) == "its worker died 4 times while it was spoken"
-    assert len(fleet.made) == 5
+    assert len(pool.made) == 5
 
 
 def test_workers_that_die_again_and_again_end_the_run_in_a_line(tiny_checkpoint: Path, tmp_path: Path) -> None:
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
-    real = ThreadFleet.start
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
+    real = ThreadPool.start
 
-    def start(self: ThreadFleet) -> Any:
+    def start(self: ThreadPool) -> Any:
         handle = real(self)
         handle.die()
         return handle
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ThreadFleet, "start", start)
+        patch.setattr(ThreadPool, "start", start)
         with pytest.raises(SynthesisError, match=r"workers died 12 times in a row and no line was spoken.*was killed"):
-            conduct(fleet, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
+            drive(pool, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
     assert logged(tmp_path) == {}
 
 
@@ -294,7 +294,7 @@ def test_a_voice_that_can_not_be_had_fails_its_own_lines(
 ) -> None:
     plan = plan_of(tmp_path, recordings)
     faults.arm("voice:error")
-    outcomes = conduct(ThreadFleet(2, orders(tiny_checkpoint, tmp_path)), plan, tmp_path)
+    outcomes = drive(ThreadPool(2, config(tiny_checkpoint, tmp_path)), plan, tmp_path)
     failed = {outcome.job.id for outcome in outcomes.values() if not outcome.result.ok}
     assert failed in ({"1", "9"}, {"5"}, {"6"}), "those of the voice that came first"
     assert {str(outcomes[name].error) for name in failed} == {"unexpected RuntimeError: a fault at voice"}
@@ -304,19 +304,19 @@ def test_a_voice_that_can_not_be_had_fails_its_own_lines(
 def test_a_worker_that_dies_with_a_voice_leaves_it_to_another(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
-    real = conductor_module.Conductor._give_work
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
+    real = driver_module.Driver._give_work
 
-    def give_work(self: Conductor) -> None:
+    def give_work(self: Driver) -> None:
         real(self)
-        if len(fleet.made) == 1 and "encode" in fleet.made[0].asked:
-            fleet.made[0].die()
+        if len(pool.made) == 1 and "encode" in pool.made[0].asked:
+            pool.made[0].die()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Conductor, "_give_work", give_work)
-        conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+        patch.setattr(Driver, "_give_work", give_work)
+        drive(pool, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
-    assert len(fleet.made) == 2
+    assert len(pool.made) == 2
 
 
 def test_a_device_that_breaks_at_a_voice_leaves_it_to_another_worker(
@@ -334,10 +334,10 @@ def test_a_device_that_breaks_at_a_voice_leaves_it_to_another_worker(
         return real(encoder, samples, key, padding)
 
     monkeypatch.setattr(VoiceEncoder, "encode", encode)
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
-    conduct(fleet, plan_of(tmp_path, recordings), tmp_path)
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
+    drive(pool, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
-    assert len(fleet.made) == 2
+    assert len(pool.made) == 2
 
 
 def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
@@ -345,26 +345,26 @@ def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tm
 
     plan = make_plan([Job("a", "Hello.", tmp_path / "a.wav", settings=BRIEF)])
     other = write_checkpoint(tmp_path / "other", seed=3)
-    wrong = orders(tiny_checkpoint, tmp_path, model=str(other))
+    wrong = config(tiny_checkpoint, tmp_path, model=str(other))
     with pytest.raises(CheckpointError, match=f"^{socket.gethostname()}: .*other is not the same model here"):
-        conduct(ThreadFleet(1, wrong), plan, tmp_path)
-    missing = orders(tiny_checkpoint, tmp_path, model=str(tmp_path / "nowhere"))
+        drive(ThreadPool(1, wrong), plan, tmp_path)
+    missing = config(tiny_checkpoint, tmp_path, model=str(tmp_path / "nowhere"))
     with pytest.raises(ModelNotFound, match=f"^{socket.gethostname()}: there is no model folder .*nowhere here"):
-        conduct(ThreadFleet(1, missing), plan, tmp_path)
-    uncached = orders(tiny_checkpoint, tmp_path, model="some/model")
+        drive(ThreadPool(1, missing), plan, tmp_path)
+    uncached = config(tiny_checkpoint, tmp_path, model="some/model")
     with pytest.raises(ModelNotFound, match="`voxcpm2 download some/model --ray-address ADDRESS` brings it"):
-        conduct(ThreadFleet(1, uncached), plan, tmp_path)
+        drive(ThreadPool(1, uncached), plan, tmp_path)
 
 
 def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
     tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
     plan = make_plan([Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(3)])
-    run = Conductor(
-        ThreadFleet(1, orders(tiny_checkpoint, tmp_path)),
+    run = Driver(
+        ThreadPool(1, config(tiny_checkpoint, tmp_path)),
         plan.utterances,
         batch_run(tmp_path, None),
-        options=Crew(),
+        options=ClusterOptions(),
         rate=16_000,
         encoder=str,
     )
@@ -376,11 +376,11 @@ def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
 def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(tiny_checkpoint: Path, tmp_path: Path) -> None:
     plan = make_plan([Job(name, f"Line {name}.", tmp_path / f"{name}.wav", settings=BRIEF) for name in "abc"])
 
-    def again(**values: Any) -> Agenda:
-        agenda = make_agenda(plan, read_history(tmp_path), tmp_path, "a model", "changed")
-        orders_of = orders(tiny_checkpoint, tmp_path)
-        conduct(ThreadFleet(2, replace(orders_of, **values)), Plan(agenda.todo), tmp_path)
-        return agenda
+    def again(**values: Any) -> ResumePlan:
+        resume_plan = make_resume_plan(plan, read_history(tmp_path), tmp_path, "a model", "changed")
+        config_of = config(tiny_checkpoint, tmp_path)
+        drive(ThreadPool(2, replace(config_of, **values)), Plan(resume_plan.todo), tmp_path)
+        return resume_plan
 
     again()
     before = files(tmp_path)
@@ -399,9 +399,9 @@ def test_a_first_file_that_could_not_be_written_leaves_its_seed(
     shares: bool, tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
     plan = make_plan([Job("a", "A line.", tmp_path / "a.wav", settings=BRIEF)])
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path, **({} if shares else {"nonce": "of another folder"})))
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, **({} if shares else {"nonce": "of another folder"})))
     faults.arm(f"write:enospc:{1 if shares else 2}")  # before, it writes a file that it sends
-    (outcome,) = conduct(fleet, plan, tmp_path).values()
+    (outcome,) = drive(pool, plan, tmp_path).values()
     assert outcome.error is not None and "No space left on device" in str(outcome.error)
     assert type(read_results(tmp_path)["a"].seed) is int
 
@@ -409,11 +409,11 @@ def test_a_first_file_that_could_not_be_written_leaves_its_seed(
 def test_leaving_early_notes_what_is_finished(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    fleet = ThreadFleet(1, orders(tiny_checkpoint, tmp_path))
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
     with ResultLog(tmp_path) as log:
         utterances = plan_of(tmp_path, recordings).utterances
-        run = Conductor(
-            fleet, utterances, batch_run(tmp_path, log), options=Crew(), rate=16_000, encoder=str, poll_s=60.0
+        run = Driver(
+            pool, utterances, batch_run(tmp_path, log), options=ClusterOptions(), rate=16_000, encoder=str, poll_s=60.0
         ).run()
         next(run)
         began = time.monotonic()

@@ -19,10 +19,10 @@ from typing import Any
 import pytest
 
 from tests.cluster.pools import batch_run
-from voxcli.cluster.driver import Conductor
-from voxcli.cluster.messages import Hello, Landed, Order, Orders, Report
-from voxcli.cluster.options import Crew
-from voxcli.cluster.placement import Berths
+from voxcli.cluster.driver import Driver
+from voxcli.cluster.messages import FinishedResult, PollReply, WorkerConfig, WorkerReady, WorkItem
+from voxcli.cluster.options import ClusterOptions
+from voxcli.cluster.placement import Placement
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.job import Job
@@ -44,7 +44,7 @@ def utterances(out: Path, count: int) -> list[Utterance]:
         found.append(
             Utterance(
                 utterance.job,
-                utterance.pieces,
+                utterance.segments,
                 "",
                 6.0,
                 seed=n,
@@ -54,7 +54,7 @@ def utterances(out: Path, count: int) -> list[Utterance]:
     return found
 
 
-def result_of(job: Job, size: int = 0) -> Landed:
+def result_of(job: Job, size: int = 0) -> FinishedResult:
     told = Result(
         id=job.id,
         out=job.out.as_posix(),
@@ -72,7 +72,7 @@ def result_of(job: Job, size: int = 0) -> Landed:
         fingerprint={"text": "0123456789abcdef", "voice": None, "settings": {}, "model": "0" * 16, "seed": None},
         finished="2026-01-01T00:00:00.000+00:00",
     )
-    return Landed(told, bytes(size) if size else None)
+    return FinishedResult(told, bytes(size) if size else None)
 
 
 class Echo:
@@ -85,28 +85,28 @@ class Echo:
         self.changed = threading.Condition()
         self.over = False
 
-    def load(self) -> Hello:
-        return Hello("here", os.getpid(), ROWS, 0.16, "nothing")
+    def load(self) -> WorkerReady:
+        return WorkerReady("here", os.getpid(), ROWS, 0.16, "nothing")
 
-    def put(self, orders: list[Order], *voices: EncodedVoice) -> None:
+    def put(self, config: list[WorkItem], *voices: EncodedVoice) -> None:
         with self.changed:
-            self.lines.extend(order.utterance.job for order in orders)
+            self.lines.extend(order.utterance.job for order in config)
             self.changed.notify_all()
 
-    def take(self, wait_s: float) -> Report:
+    def take(self, wait_s: float) -> PollReply:
         with self.changed:
             self.changed.wait_for(lambda: self.lines or self.over, wait_s)
             count = min(self.group, len(self.lines))
-            return Report(tuple(result_of(self.lines.popleft(), self.size) for _ in range(count)), ROWS)
+            return PollReply(tuple(result_of(self.lines.popleft(), self.size) for _ in range(count)), ROWS)
 
     def give_back(self, count: int) -> list[str]:
         return []
 
-    def stop(self) -> Report:
+    def stop(self) -> PollReply:
         with self.changed:
             self.over = True
             self.changed.notify_all()
-        return Report()
+        return PollReply()
 
 
 class Near:
@@ -142,12 +142,12 @@ class NearFleet:
         return value
 
 
-def cost(fleet: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
+def cost(pool: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
     """Microseconds a line: by the clock, and of this process's processors."""
     lines = utterances(out, count)
     with ResultLog(out) as log:
-        run = Conductor(
-            fleet, lines, batch_run(out, log if noted else None), options=Crew(), rate=16_000, encoder=str
+        run = Driver(
+            pool, lines, batch_run(out, log if noted else None), options=ClusterOptions(), rate=16_000, encoder=str
         ).run()
         first = next(run)  # when the workers have loaded
         clock, processor = time.perf_counter(), time.process_time()
@@ -192,14 +192,14 @@ def cluster(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 def test_through_ray(cluster: Any, tmp_path: Path, group: int, size: int) -> None:
     import ray
 
-    class Fleet(cluster.RayFleet):  # type: ignore[misc, name-defined]
+    class WorkerPool(cluster.RayPool):  # type: ignore[misc, name-defined]
         def start(self) -> Any:
-            return cluster.RayHandle(actor.remote(group, size))
+            return cluster.RayWorker(actor.remote(group, size))
 
     actor = ray.remote(num_cpus=0, max_concurrency=8)(Echo)
-    nothing = Orders("", "", ModelOptions(), "", "", "", 1)
-    fleet = Fleet(nothing, Berths(2, 0, 0, 1, "cpu"))
-    clock, processor = cost(fleet, tmp_path, 1000 if size else 200 * max(16, group), noted=True)
+    nothing = WorkerConfig("", "", ModelOptions(), "", "", "", 1)
+    pool = WorkerPool(nothing, Placement(2, 0, 0, 1, "cpu"))
+    clock, processor = cost(pool, tmp_path, 1000 if size else 200 * max(16, group), noted=True)
     print(
         f"\n2 workers on Ray, {group} results a report{f' with files of {size:,} bytes' if size else ''}, noted: "
         f"{clock:.0f} us a line, {processor:.0f} us of the driver's processors",

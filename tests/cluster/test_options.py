@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from voxcli.cluster import options as crew
-from voxcli.cluster.options import MAX_RETRIES, Crew, make_crew
+from voxcli.cluster import options
+from voxcli.cluster.options import MAX_RETRIES, ClusterOptions, cluster_options
 from voxcli.errors import InputError
 
 
@@ -16,21 +16,21 @@ from voxcli.errors import InputError
     ("workers", "address", "max_retries", "found"),
     [
         (None, None, None, None),
-        ("2", None, None, Crew(2, None, MAX_RETRIES)),
-        ("auto", None, 0, Crew(None, None, 0)),
-        (None, "auto", None, Crew(None, "auto", MAX_RETRIES)),
-        ("16", "10.0.0.1:6379", 9, Crew(16, "10.0.0.1:6379", 9)),
+        ("2", None, None, ClusterOptions(2, None, MAX_RETRIES)),
+        ("auto", None, 0, ClusterOptions(None, None, 0)),
+        (None, "auto", None, ClusterOptions(None, "auto", MAX_RETRIES)),
+        ("16", "10.0.0.1:6379", 9, ClusterOptions(16, "10.0.0.1:6379", 9)),
     ],
 )
 def test_what_is_asked_for(
     workers: str | None,
     address: str | None,
     max_retries: int | None,
-    found: Crew | None,
+    found: ClusterOptions | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(crew, "missing", lambda extra: [])
-    assert make_crew(workers, address, max_retries) == found
+    monkeypatch.setattr(options, "missing", lambda extra: [])
+    assert cluster_options(workers, address, max_retries) == found
 
 
 @pytest.mark.parametrize(
@@ -38,9 +38,9 @@ def test_what_is_asked_for(
     [("0", None, "--workers"), ("-1", None, "--workers"), ("two", None, "--workers"), ("2", " ", "--ray-address")],
 )
 def test_what_is_refused(workers: str, address: str | None, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crew, "missing", lambda extra: [])
+    monkeypatch.setattr(options, "missing", lambda extra: [])
     with pytest.raises(InputError, match=told):
-        make_crew(workers, address, None)
+        cluster_options(workers, address, None)
 
 
 def test_one_module_imports_ray(repository: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.cluster.placement import VARIABLE, Berths, berths
+from voxcli.cluster.placement import VARIABLE, Placement, place_workers
 from voxcli.errors import DeviceError, InputError
 
 
@@ -14,27 +14,27 @@ def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("count", "device", "nodes", "alone", "found"),
     [
-        (None, "auto", [(2, 0)], True, Berths(1, 0, 0, 2, "auto")),
-        (None, "auto", [(16, 0)], True, Berths(4, 0, 0, 4, "auto")),
-        (2, "auto", [(2, 0)], True, Berths(2, 0, 0, 1, "auto")),
-        (8, "cpu", [(2, 0)], True, Berths(8, 0, 0, 1, "cpu")),  # this machine's cores may be given out twice
-        (None, "auto", [(16, 8), (16, 8)], False, Berths(16, 0, 1, 2, "cuda")),
-        (3, "cuda", [(16, 8)], True, Berths(3, 0, 1, 2, "cuda")),
-        (None, "cpu", [(16, 8), (6, 0)], False, Berths(5, 4, 0, 4, "cpu")),
-        (None, "auto", [(2, 0), (3, 0)], False, Berths(1, 3, 0, 3, "cpu")),  # no machine has room for four threads
-        (5, "auto", [(8, 0), (8, 0)], False, Berths(5, 2, 0, 2, "cpu")),  # three each: room for only four of them
+        (None, "auto", [(2, 0)], True, Placement(1, 0, 0, 2, "auto")),
+        (None, "auto", [(16, 0)], True, Placement(4, 0, 0, 4, "auto")),
+        (2, "auto", [(2, 0)], True, Placement(2, 0, 0, 1, "auto")),
+        (8, "cpu", [(2, 0)], True, Placement(8, 0, 0, 1, "cpu")),  # this machine's cores may be given out twice
+        (None, "auto", [(16, 8), (16, 8)], False, Placement(16, 0, 1, 2, "cuda")),
+        (3, "cuda", [(16, 8)], True, Placement(3, 0, 1, 2, "cuda")),
+        (None, "cpu", [(16, 8), (6, 0)], False, Placement(5, 4, 0, 4, "cpu")),
+        (None, "auto", [(2, 0), (3, 0)], False, Placement(1, 3, 0, 3, "cpu")),  # no machine has room for four threads
+        (5, "auto", [(8, 0), (8, 0)], False, Placement(5, 2, 0, 2, "cpu")),  # three each: room for only four of them
     ],
 )
 def test_what_each_worker_gets(
-    count: int | None, device: str, nodes: list[tuple[int, int]], alone: bool, found: Berths
+    count: int | None, device: str, nodes: list[tuple[int, int]], alone: bool, found: Placement
 ) -> None:
-    assert berths(count, device, nodes, alone=alone) == found
+    assert place_workers(count, device, nodes, alone=alone) == found
 
 
 def test_a_number_of_threads_that_was_said_is_that_of_every_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    assert berths(None, "auto", [(4, 0)], alone=True) == Berths(4, 0, 0, 1, "auto")
-    assert berths(1, "auto", [(4, 0)], alone=True) == Berths(1, 0, 0, 1, "auto")
+    assert place_workers(None, "auto", [(4, 0)], alone=True) == Placement(4, 0, 0, 1, "auto")
+    assert place_workers(1, "auto", [(4, 0)], alone=True) == Placement(1, 0, 0, 1, "auto")
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_what_there_is_no_room_for(
     count: int, device: str, nodes: list[tuple[int, int]], kind: type[Exception], told: str
 ) -> None:
     with pytest.raises(kind, match=told):
-        berths(count, device, nodes, alone=False)
+        place_workers(count, device, nodes, alone=False)
 
 
 def test_it_says_what_it_comes_to() -> None:
-    assert str(Berths(1, 0, 0, 2, "cpu")) == "1 worker with 2 threads"
-    assert str(Berths(8, 0, 1, 2, "cuda")) == "8 workers with one GPU each"
+    assert str(Placement(1, 0, 0, 2, "cpu")) == "1 worker with 2 threads"
+    assert str(Placement(8, 0, 1, 2, "cuda")) == "8 workers with one GPU each"

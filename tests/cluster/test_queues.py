@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from voxcli.cluster.queues import Inbox, Outbox
+from voxcli.cluster.queues import ResultQueue, WorkQueue
 from voxcli.engine.engine import Engine
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.engine.request import NOT_YET, NotYet, Request, Sampling
@@ -28,7 +28,7 @@ def result(name: str, status: str = "ok") -> Result:
 
 
 def test_lines_go_in_order_and_the_last_ones_come_back() -> None:
-    inbox = Inbox()
+    inbox = WorkQueue()
     inbox.put([utterance(name) for name in "abcd"])
     first = inbox.next()
     assert first is not None and first.job.id == "a"
@@ -42,7 +42,7 @@ def test_lines_go_in_order_and_the_last_ones_come_back() -> None:
 
 
 def test_an_errand_is_done_by_the_thread_that_speaks_waiting_or_not() -> None:
-    inbox, done = Inbox(), []
+    inbox, done = WorkQueue(), []
     speaking = threading.Thread(target=inbox.wait)
     speaking.start()
     inbox.send(lambda: done.append(threading.current_thread()))
@@ -58,7 +58,7 @@ def test_an_errand_is_done_by_the_thread_that_speaks_waiting_or_not() -> None:
 
 
 def test_results_wait_until_they_are_asked_for_and_no_more_bytes_than_allowed() -> None:
-    outbox = Outbox(most=10, content=lambda result: b"12345678")
+    outbox = ResultQueue(limit=10, content=lambda result: b"12345678")
     outbox.append(result("a"))
     outbox.append(result("b"))  # 8 bytes are held: there is room
     third = threading.Thread(target=outbox.append, args=(result("c"),))
@@ -75,7 +75,7 @@ def test_results_wait_until_they_are_asked_for_and_no_more_bytes_than_allowed() 
 
 
 def test_one_that_waits_is_woken_when_the_session_has_ended() -> None:
-    outbox = Outbox(most=1)
+    outbox = ResultQueue(limit=1)
     waited: list[object] = []
     waiting = threading.Thread(target=lambda: waited.append(outbox.take(60.0, 60.0, 1)))
     waiting.start()

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from voxcli.diagnostics.bench import Report, Row
+from voxcli.diagnostics.bench import BenchReport, Measurement
 from voxcli.diagnostics.plot import check_plot, write_plot
 from voxcli.errors import InputError, OutputError
 
 pytest.importorskip("matplotlib")
 
-ROW = Row(1, 10.0, 0.5, 0.6, 2.0, 0.1, None, None, None, 5.0, {"LocDiT": 6.0, "audio decode": 4.0})
-REPORT = Report("a model", "cpu", "2.13", 1, "float32", "torch", 25, 0.16, 50, 10, 2.0, 10.0, 1.0, (ROW,))
+ROW = Measurement(1, 10.0, 0.5, 0.6, 2.0, 0.1, None, None, None, 5.0, {"LocDiT": 6.0, "audio decode": 4.0})
+REPORT = BenchReport("a model", "cpu", "2.13", 1, "float32", "torch", 25, 0.16, 50, 10, 2.0, 10.0, 1.0, (ROW,))
 
 
 @pytest.mark.parametrize(

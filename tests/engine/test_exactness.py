@@ -166,7 +166,7 @@ def test_where_no_way_holds_one_line_says_so_and_no_clip_claims_it(
 ) -> None:
     monkeypatch.setattr(torch_ops, "product_holds", lambda *values: False)
     remarks: list[str] = []
-    engine = Engine(tiny_model, say=remarks.append)
+    engine = Engine(tiny_model, notify=remarks.append)
     assert not engine.exact
     [remark] = remarks
     products = sum(name.startswith("product") for name in examine(tiny_model).ways)

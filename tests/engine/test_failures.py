@@ -336,7 +336,7 @@ def test_tables_for_fewer_requests_where_there_is_no_room_for_the_usual_number(
             Engine(tiny_model, EngineConfig(max_batch=asked))
         return
     engine = Engine(tiny_model)
-    assert (engine.scheduler.most, tried) == (8, [513, 257, 129])
+    assert (engine.scheduler.max_running, tried) == (8, [513, 257, 129])
     requests = [request(tiny_model, f"{n}", "hello world", seed=n, max_len=6) for n in range(9)]
     clips = run(engine, requests)
     monkeypatch.undo()
@@ -359,4 +359,4 @@ def test_tables_are_no_larger_than_the_requests_that_come(
     tiny_model: VoxCPM2, config: EngineConfig, rows: int, pages: int
 ) -> None:
     engine = Engine(tiny_model, config)
-    assert (engine.scheduler.most, engine.scheduler.pool.total) == (rows, pages)
+    assert (engine.scheduler.max_running, engine.scheduler.pool.total) == (rows, pages)

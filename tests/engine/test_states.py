@@ -141,7 +141,7 @@ class World:
         if len(self.engine.scheduler.running) > 1:
             self.engine.runner.decode = no_room  # type: ignore[method-assign]
         self.step()
-        self.engine.scheduler.most = self.engine.runner.largest = ROWS
+        self.engine.scheduler.max_running = self.engine.runner.largest = ROWS
 
     def preempt(self) -> None:
         ready = [s for s in self.engine.scheduler.running if s.ready]

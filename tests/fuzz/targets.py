@@ -90,9 +90,9 @@ def manifest(data: bytes) -> None:
     for job, refused in plan.refused:
         told_in_a_line(f"{job}: {refused}")
     for utterance in plan.utterances:
-        assert utterance.pieces and utterance.expected_s > 0
-        assert all(is_speakable(piece.text) for piece in utterance.pieces)
-        json.dumps([piece.text for piece in utterance.pieces], ensure_ascii=False).encode()
+        assert utterance.segments and utterance.expected_s > 0
+        assert all(is_speakable(segment.text) for segment in utterance.segments)
+        json.dumps([segment.text for segment in utterance.segments], ensure_ascii=False).encode()
 
 
 def prose(data: bytes) -> None:
@@ -156,9 +156,9 @@ def text(data: bytes) -> None:
     for paragraphs in (False, True):
         cleaned = clean(given, paragraphs=paragraphs)
         assert len(cleaned) <= 20 * len(given) + 20, "cleaning drops and unifies, it does not blow up"
-        pieces = split(cleaned, bound)
-        assert all(0 < len(piece.text) <= bound for piece in pieces)
-        assert squeezed("".join(piece.text for piece in pieces)) == squeezed(cleaned)
+        segments = split(cleaned, bound)
+        assert all(0 < len(segment.text) <= bound for segment in segments)
+        assert squeezed("".join(segment.text for segment in segments)) == squeezed(cleaned)
     description, body = split_control(compose(cleaned, given[:40]))
     finish(body)
     unknown_scripts(body)

@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 from voxcli.jobs import gc_pause as garbage
-from voxcli.jobs.gc_pause import no_collection
+from voxcli.jobs.gc_pause import gc_paused
 
 
 class Knot:
@@ -17,10 +17,10 @@ class Knot:
 
 
 def test_nothing_is_collected_inside_and_few_objects_are_collected_after() -> None:
-    with no_collection():
+    with gc_paused():
         assert not gc.isenabled()
         knot = weakref.ref(Knot())
-        with no_collection():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled(), "the outer block goes on"
     assert gc.isenabled()
@@ -31,7 +31,7 @@ def test_nothing_is_collected_inside_and_few_objects_are_collected_after() -> No
 def test_many_objects_are_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "MANY", 1000)
     before = gc.get_freeze_count()
-    with no_collection():
+    with gc_paused():
         made = [[n] for n in range(2000)]
     assert gc.get_freeze_count() - before >= len(made)
     gc.unfreeze()
@@ -40,7 +40,7 @@ def test_many_objects_are_not_looked_through_again(monkeypatch: pytest.MonkeyPat
 def test_a_collector_that_was_off_stays_off() -> None:
     gc.disable()
     try:
-        with no_collection():
+        with gc_paused():
             pass
         assert not gc.isenabled()
     finally:

@@ -23,12 +23,12 @@ def voice(path: Path) -> Path:
 
 
 def texts(job: Job) -> list[str]:
-    return [piece.text for piece in prepare(job).pieces]
+    return [segment.text for segment in prepare(job).segments]
 
 
 def test_the_text_is_cleaned_and_ended_and_the_job_keeps_it_as_given() -> None:
     utterance = prepare(job("“Hello”\u00a0there\u200b"))
-    assert [piece.text for piece in utterance.pieces] == ['"Hello" there.']
+    assert [segment.text for segment in utterance.segments] == ['"Hello" there.']
     assert utterance.job.text == "“Hello”\u00a0there\u200b"
 
 
@@ -47,11 +47,13 @@ def test_a_description_takes_one_form(text: str, control: str | None, spoken: st
 
 def test_every_piece_of_a_long_text_is_described_and_keeps_to_the_bound() -> None:
     text = "The wind came over the hill. " * 5
-    pieces = prepare(job(text, control="slow", settings=Settings(max_chars=60))).pieces
-    assert len(pieces) == 3
-    assert all(piece.text.startswith("(slow)The wind") and len(piece.text) <= 60 + len("(slow)") for piece in pieces)
-    assert pieces[-1].pause_s == 0.0
-    assert all(piece.pause_s > 0 for piece in pieces[:-1])
+    segments = prepare(job(text, control="slow", settings=Settings(max_chars=60))).segments
+    assert len(segments) == 3
+    assert all(
+        segment.text.startswith("(slow)The wind") and len(segment.text) <= 60 + len("(slow)") for segment in segments
+    )
+    assert segments[-1].pause_s == 0.0
+    assert all(segment.pause_s > 0 for segment in segments[:-1])
 
 
 def test_a_later_sentence_in_brackets_is_spoken_and_not_taken_for_a_description() -> None:

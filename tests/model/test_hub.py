@@ -8,7 +8,7 @@ import pytest
 
 from voxcli.errors import CheckpointError, ModelNotFound
 from voxcli.model import hub as models
-from voxcli.model.hub import DEMO_NOTICE, FULL_MODEL, choose_model, download
+from voxcli.model.hub import DEMO_NOTICE, FULL_MODEL, download, resolve_model
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "audiovae.safetensors")
 
@@ -42,7 +42,7 @@ def test_the_named_folder_comes_first(
 ) -> None:
     monkeypatch.setenv("VOXCPM2_MODEL", "/nowhere")
     said: list[str] = []
-    choice = choose_model(str(checkpoint(tmp_path / "mine")), said.append)
+    choice = resolve_model(str(checkpoint(tmp_path / "mine")), said.append)
     assert (choice.folder, said) == (tmp_path / "mine", [])
 
 
@@ -51,12 +51,12 @@ def test_then_the_variable(
 ) -> None:
     checkpoint(cache)
     monkeypatch.setenv("VOXCPM2_MODEL", str(checkpoint(tmp_path / "mine")))
-    assert choose_model(None, pytest.fail).folder == tmp_path / "mine"
+    assert resolve_model(None, pytest.fail).folder == tmp_path / "mine"
 
 
 def test_then_the_full_model_when_it_is_in_the_cache(checkpoint: Callable[[Path], Path], cache: Path) -> None:
     checkpoint(cache)
-    choice = choose_model(None, pytest.fail)
+    choice = resolve_model(None, pytest.fail)
     assert choice.folder.resolve() == cache.resolve()
     assert choice.name == FULL_MODEL
 
@@ -68,9 +68,9 @@ def test_else_the_demo_voice_with_one_line(
     if missing is not None:  # a download that was interrupted
         (checkpoint(cache) / missing).unlink()
     said: list[str] = []
-    assert choose_model(None, said.append).folder == demo
+    assert resolve_model(None, said.append).folder == demo
     assert said == [DEMO_NOTICE]
-    assert choose_model(None, said.append).folder == demo
+    assert resolve_model(None, said.append).folder == demo
     assert said == [DEMO_NOTICE], "once a day"
     assert "voxcpm2 download" in DEMO_NOTICE
 
@@ -78,28 +78,28 @@ def test_else_the_demo_voice_with_one_line(
 def test_without_a_demo_voice_the_command_that_helps_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "demo_folder", lambda: None)
     with pytest.raises(ModelNotFound, match="voxcpm2 download"):
-        choose_model(None, pytest.fail)
+        resolve_model(None, pytest.fail)
 
 
 def test_a_hub_id_in_the_cache_is_used_without_a_word(checkpoint: Callable[[Path], Path], cache: Path) -> None:
     checkpoint(cache)
-    assert choose_model(FULL_MODEL, pytest.fail).folder.resolve() == cache.resolve()
+    assert resolve_model(FULL_MODEL, pytest.fail).folder.resolve() == cache.resolve()
 
 
 def test_offline_a_hub_id_that_is_not_here_is_an_error(cache: Path) -> None:
     with pytest.raises(ModelNotFound, match="HF_HUB_OFFLINE"):
-        choose_model(FULL_MODEL, pytest.fail)
+        resolve_model(FULL_MODEL, pytest.fail)
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "no-such-folder", "/a/b/c"])
 def test_a_path_that_is_not_there_is_told(name: str) -> None:
     with pytest.raises(ModelNotFound, match="is not there"):
-        choose_model(name, pytest.fail)
+        resolve_model(name, pytest.fail)
 
 
 def test_the_home_of_nobody_is_told() -> None:
     with pytest.raises(ModelNotFound, match="--model: ~nosuchuser/x: there is no such home folder"):
-        choose_model("~nosuchuser/x", pytest.fail)
+        resolve_model("~nosuchuser/x", pytest.fail)
 
 
 def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +107,7 @@ def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypat
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "expanduser", homeless)
-    assert choose_model(None, lambda remark: None).folder == demo
+    assert resolve_model(None, lambda remark: None).folder == demo
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(ModelNotFound, match=r"Could not determine home directory.*HF_HOME"):
         download(FULL_MODEL, lambda remark: None)
@@ -116,7 +116,7 @@ def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypat
 def test_a_file_is_not_a_model(tmp_path: Path) -> None:
     (tmp_path / "model.bin").touch()
     with pytest.raises(ModelNotFound, match="is a file; a model is a folder"):
-        choose_model(str(tmp_path / "model.bin"), pytest.fail)
+        resolve_model(str(tmp_path / "model.bin"), pytest.fail)
 
 
 @pytest.mark.parametrize("missing", FILES[1:])
@@ -125,7 +125,7 @@ def test_a_named_folder_without_a_part_names_the_part(
 ) -> None:
     (checkpoint(tmp_path / "mine") / missing).unlink()
     with pytest.raises(CheckpointError, match=f"{missing}.*missing"):
-        choose_model(str(tmp_path / "mine"), pytest.fail)
+        resolve_model(str(tmp_path / "mine"), pytest.fail)
 
 
 def test_a_download_asks_for_data_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from voxcli.model.locdit import euler_times, still_steps
+from voxcli.model.locdit import euler_times, zero_init_steps
 
 
 def test_two_steps_by_hand() -> None:
@@ -29,4 +29,4 @@ def test_times_follow_the_formula(steps: int) -> None:
 @pytest.mark.parametrize(("steps", "still"), [(2, 1), (10, 1), (48, 1), (49, 2), (74, 3)])
 def test_still_steps(steps: int, still: int) -> None:
     """4 % of the steps + 1 points, at least one."""
-    assert still_steps(steps) == still
+    assert zero_init_steps(steps) == still

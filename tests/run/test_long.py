@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy as np
 import pytest
 
-from voxcli.artifacts.artifacts import Products
+from voxcli.artifacts.artifacts import Artifacts
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
@@ -48,7 +48,7 @@ class Watch:
     def prepare(self, rate: int) -> None:
         pass
 
-    def make(self, say: object) -> None:
+    def make(self, notify: object) -> None:
         pass
 
     def add(self, outcome: Outcome) -> None:
@@ -71,7 +71,7 @@ def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) 
     ]
     watch = Watch()
     plan = make_plan(jobs)
-    speak_all(plan, tmp_path, ModelOptions(model=str(tiny_checkpoint)), artifacts=cast(Products, watch))
+    speak_all(plan, tmp_path, ModelOptions(model=str(tiny_checkpoint)), artifacts=cast(Artifacts, watch))
     assert watch.lines == count
     looks = [look for look in watch.looks if look.lines > WARM * count]
     slope = 1000 * float(np.polyfit([look.lines for look in looks], [look.rss for look in looks], 1)[0])

@@ -18,7 +18,7 @@ from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Result
 from voxcli.run.numbers import keep_numbers
 from voxcli.run.results import History, ResultLog, read_history, read_results
-from voxcli.run.resume import make_agenda
+from voxcli.run.resume import make_resume_plan
 from voxcli.run.session import Session
 
 Line = str | dict[str, Any]
@@ -40,13 +40,13 @@ def speak(folder: Path, *lines: Line) -> list[str]:
     out.mkdir(exist_ok=True)
     jobs, _ = keep_numbers(read(folder, lines), read_history(out), out, nothing)
     before = {path.name: path.read_bytes() for path in out.glob("*.wav")}
-    agenda = make_agenda(make_plan(jobs), read_history(out), out, "model", "changed")
+    resume_plan = make_resume_plan(make_plan(jobs), read_history(out), out, "model", "changed")
     with ResultLog(out) as log:
-        list(Session(FakeEngine(), agenda.todo, out, log=log, say=print).run())  # type: ignore[arg-type]
-        log.append(*agenda.mended)
-    spoken = {utterance.job.id for utterance in agenda.todo}
+        list(Session(FakeEngine(), resume_plan.todo, out, log=log, notify=print).run())  # type: ignore[arg-type]
+        log.append(*resume_plan.mended)
+    spoken = {utterance.job.id for utterance in resume_plan.todo}
     assert all((out / name).exists() for name in before), "no file is taken away"
-    kept = [outcome.job.out for outcome in agenda.kept]
+    kept = [outcome.job.out for outcome in resume_plan.kept]
     assert all(path.read_bytes() == before[path.name] for path in kept)
     assert len({job.out for job in jobs}) == len({job.id for job in jobs}) == len(jobs)
     for job in jobs:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from voxcli.run import profile as module
-from voxcli.run.profile import Stages
+from voxcli.run.profile import StageTimer
 
 
 class Clock:
@@ -26,43 +26,43 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_stage_inside_another_counts_for_itself(clock: Clock) -> None:
-    stages = Stages()
-    with stages("outer"):
+    timer = StageTimer()
+    with timer("outer"):
         clock.now += 1
         for _ in range(2):
-            with stages("inner"):
+            with timer("inner"):
                 clock.now += 10
-        with stages("outer"):
+        with timer("outer"):
             clock.now += 100
     clock.now += 1000
-    with stages("inner"):
+    with timer("inner"):
         clock.now += 5
-    assert stages.seconds == {"outer": 101, "inner": 25}
+    assert timer.seconds == {"outer": 101, "inner": 25}
 
 
 def test_the_making_of_items_counts_and_not_what_is_done_with_them(clock: Clock) -> None:
     def make() -> Iterator[int]:
         for number in range(3):
             clock.now += 1
-            with stages("part"):
+            with timer("part"):
                 clock.now += 7
             yield number
         clock.now += 1
 
-    stages = Stages()
-    for _ in stages.each("model", make()):
+    timer = StageTimer()
+    for _ in timer.each("model", make()):
         clock.now += 100
-    assert stages.seconds == {"model": 4, "part": 21}
+    assert timer.seconds == {"model": 4, "part": 21}
 
 
 def test_an_error_ends_its_stage(clock: Clock) -> None:
-    stages = Stages()
-    with stages("outer"):
-        with pytest.raises(ZeroDivisionError), stages("inner"):
+    timer = StageTimer()
+    with timer("outer"):
+        with pytest.raises(ZeroDivisionError), timer("inner"):
             clock.now += 1
             raise ZeroDivisionError
         clock.now += 1
-    assert stages.seconds == {"outer": 1, "inner": 1}
+    assert timer.seconds == {"outer": 1, "inner": 1}
 
 
 def test_leaving_early_closes_what_makes_the_items() -> None:
@@ -74,7 +74,7 @@ def test_leaving_early_closes_what_makes_the_items() -> None:
         finally:
             closed.append(True)
 
-    items = Stages().each("model", make())
+    items = StageTimer().each("model", make())
     next(items)
     items.close()  # type: ignore[attr-defined]
     del items
@@ -82,19 +82,19 @@ def test_leaving_early_closes_what_makes_the_items() -> None:
 
 
 def test_shares_are_of_the_wall_time_and_other_threads_count_as_not_the_model(clock: Clock) -> None:
-    stages = Stages()
+    timer = StageTimer()
 
     def write() -> None:
-        with stages("files"):
+        with timer("files"):
             clock.now += 2
 
-    with stages("model"):
+    with timer("model"):
         clock.now += 90
     thread = threading.Thread(target=write)
     thread.start()
     thread.join()
     clock.now += 8
-    assert stages.lines() == [
+    assert timer.lines() == [
         "model                        90.00 s  90.00%",
         "all else                     10.00 s  10.00%",
         "files (beside the model)      2.00 s   2.00%",

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from tests.run.fakes import PATCH_S, FakeEngine
 from voxcli.engine.engine import Engine
-from voxcli.engine.load import Loaded
+from voxcli.engine.load import LoadedEngine
 from voxcli.errors import InputError
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
@@ -27,7 +27,7 @@ def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool) -> 
     engine = FakeEngine()
     console = Console(file=screen, force_terminal=watched, width=100)
     with Display(Summary(), make_plan(JOBS), console) as display:
-        display.started(Loaded(cast(Engine, engine), "a fake", Path()))
+        display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         assert engine.on_patch is not None
         engine.on_patch({"a#1#0": 9, "b#0": 5})
         engine.on_patch({"b#0": 20})  # the other waits for its sound
@@ -40,7 +40,7 @@ def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool) -> 
             assert task.fields["made"].startswith("4.8 s of audio, RTF ")  # 10 landed, 20 under way
             assert task.description == "1/2 lines"
             assert task.completed == pytest.approx(len("Hello there.") / 15 + 20 * PATCH_S)
-        display.say("look at [this]")
+        display.notify("look at [this]")
     told = screen.getvalue()
     assert "voxcpm2: look at [this]\n" in told
     if not watched:
@@ -56,5 +56,5 @@ def test_a_failure_counts_as_a_line_and_makes_no_sound() -> None:
 def test_a_long_remark_stays_one_line() -> None:
     screen = io.StringIO()
     with Display(Summary(), make_plan(JOBS), Console(file=screen, width=40)) as display:
-        display.say("x" * 200)
+        display.notify("x" * 200)
     assert screen.getvalue() == f"voxcpm2: {'x' * 200}\n"

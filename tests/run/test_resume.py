@@ -25,7 +25,7 @@ from voxcli.jobs.settings import Settings
 from voxcli.model import hub
 from voxcli.model.hub import model_identity
 from voxcli.run.results import ResultLog, read_history, read_results
-from voxcli.run.resume import Agenda, Redo, make_agenda, preview
+from voxcli.run.resume import RerunPolicy, ResumePlan, make_resume_plan, preview
 from voxcli.run.session import Session
 
 MODEL = "model-1"
@@ -40,21 +40,21 @@ def job(out: Path, identity: str = "a", text: str = "Hello.", **values: Any) -> 
     return Job(id=identity, text=text, out=values.pop("out", out / f"{identity}.wav"), **values)
 
 
-def agenda(out: Path, jobs: list[Job], redo: Redo = "changed", model: str = MODEL) -> Agenda:
-    return make_agenda(make_plan(jobs), read_history(out), out, model, redo)
+def resume_plan(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", model: str = MODEL) -> ResumePlan:
+    return make_resume_plan(make_plan(jobs), read_history(out), out, model, rerun)
 
 
-def run(out: Path, jobs: list[Job], redo: Redo = "changed", fails: dict[str, str] | None = None) -> Agenda:
+def run(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", fails: dict[str, str] | None = None) -> ResumePlan:
     """Speak what is to do, note what can't be spoken, and say what was done, in the order of a run."""
     plan = make_plan(jobs)
     with ResultLog(out) as log:
         for refused, error in plan.refused:
             log.append(failure(refused, error, out).result)
-        found = make_agenda(plan, log.history, out, MODEL, redo)
+        found = make_resume_plan(plan, log.history, out, MODEL, rerun)
         if found.mended:
             log.append(*found.mended)
         engine = cast(Engine, FakeEngine(fails=fails or {}))
-        list(Session(engine, found.todo, out, log=log, say=lambda remark: None).run())
+        list(Session(engine, found.todo, out, log=log, notify=lambda remark: None).run())
     return found
 
 
@@ -118,7 +118,7 @@ def test_a_change_is_seen_and_named(tmp_path: Path, change: str) -> None:
     before = job(tmp_path, ref=voice(tmp_path / "v.wav"))
     other = job(tmp_path, "other", ref=voice(tmp_path / "w.wav"))
     run(tmp_path, [before, other])
-    found = agenda(tmp_path, [changed(tmp_path, before), other])
+    found = resume_plan(tmp_path, [changed(tmp_path, before), other])
     assert found.reasons == {reason: 1}
     assert [outcome.job.id for outcome in found.kept] == ["other"]
 
@@ -135,12 +135,12 @@ SAME: dict[str, Change] = {
 def test_what_does_not_change_the_sound_changes_nothing(tmp_path: Path, change: str) -> None:
     before = job(tmp_path, ref=voice(tmp_path / "v.wav"))
     run(tmp_path, [before])
-    assert agenda(tmp_path, [SAME[change](tmp_path, before)]).todo == []
+    assert resume_plan(tmp_path, [SAME[change](tmp_path, before)]).todo == []
 
 
 def test_another_model_speaks_everything_again(tmp_path: Path) -> None:
     run(tmp_path, [job(tmp_path)])
-    assert agenda(tmp_path, [job(tmp_path)], model="model-2").reasons == {"model changed": 1}
+    assert resume_plan(tmp_path, [job(tmp_path)], model="model-2").reasons == {"model changed": 1}
 
 
 def test_a_drawn_seed_is_kept_for_a_line_spoken_again_and_drawn_anew_by_force(tmp_path: Path) -> None:
@@ -160,18 +160,18 @@ def test_a_drawn_seed_is_kept_for_a_line_spoken_again_and_drawn_anew_by_force(tm
 def test_a_line_is_content_with_the_seed_once_drawn_for_it_and_with_any_when_it_asks_for_none(tmp_path: Path) -> None:
     run(tmp_path, [job(tmp_path)])
     drawn = read_results(tmp_path)["a"].seed
-    assert agenda(tmp_path, [job(tmp_path, settings=Settings(seed=drawn))]).todo == []
+    assert resume_plan(tmp_path, [job(tmp_path, settings=Settings(seed=drawn))]).todo == []
     run(tmp_path, [job(tmp_path, "b", settings=Settings(seed=3))])
-    assert agenda(tmp_path, [job(tmp_path, "b")]).todo == []
-    assert agenda(tmp_path, [job(tmp_path, "b", settings=Settings(seed=4))]).reasons == {"seed changed": 1}
+    assert resume_plan(tmp_path, [job(tmp_path, "b")]).todo == []
+    assert resume_plan(tmp_path, [job(tmp_path, "b", settings=Settings(seed=4))]).reasons == {"seed changed": 1}
 
 
 def test_failed_lines_are_tried_again_and_retry_failed_tries_nothing_else(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in "abc"]
     run(tmp_path, jobs, fails={"b#0": "no finite patch"})
     changed = [jobs[0], jobs[1], replace(jobs[2], text="Hello you."), job(tmp_path, "d")]
-    assert agenda(tmp_path, changed).reasons == {"failed before": 1, "text changed": 1, "new": 1}
-    only = agenda(tmp_path, changed, "failed")
+    assert resume_plan(tmp_path, changed).reasons == {"failed before": 1, "text changed": 1, "new": 1}
+    only = resume_plan(tmp_path, changed, "failed")
     assert ([utterance.job.id for utterance in only.todo], only.left) == (["b"], 2)
     assert [outcome.job.id for outcome in only.kept] == ["a"]
     assert str(only) == (
@@ -250,7 +250,7 @@ def test_a_line_that_changed_and_failed_since_is_spoken_with_its_seed(tmp_path: 
     drawn = read_results(tmp_path)["a"].seed
     changed = [job(tmp_path, text="Hello you.")]
     assert run(tmp_path, changed, fails={"a#0": "no finite patch"}).reasons == {"text changed": 1}
-    assert agenda(tmp_path, [job(tmp_path)]).reasons == {}, "the text of before, and its file"
+    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {}, "the text of before, and its file"
     assert run(tmp_path, changed).reasons == {"failed before": 1}
     assert read_results(tmp_path)["a"].seed == drawn
 
@@ -302,7 +302,7 @@ def test_an_id_in_other_case_is_that_of_the_same_line(tmp_path: Path) -> None:
     assert (found.reasons, [kept.result.id for kept in found.kept]) == ({"name changed": 1}, ["B"])
     assert (read_results(tmp_path)["A"].seed, jobs[0].out.read_bytes()) == (drawn, sound)
     assert read_results(tmp_path)["B"].ok
-    assert (len(run(tmp_path, jobs).kept), agenda(tmp_path, jobs, "failed").left) == (2, 0)
+    assert (len(run(tmp_path, jobs).kept), resume_plan(tmp_path, jobs, "failed").left) == (2, 0)
 
 
 def test_results_of_before_that_failed_are_spoken_again(tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_file_that_is_there_and_can_not_be_read_is_not_made_again(
 
     monkeypatch.setattr("voxcli.run.resume.content_digest", stale)
     with pytest.raises(OutputError) as caught:
-        agenda(tmp_path, [job(tmp_path)])
+        resume_plan(tmp_path, [job(tmp_path)])
     assert str(caught.value) == f"can't read {tmp_path / 'a.wav'}, which is there already: Stale file handle"
 
 
@@ -349,13 +349,13 @@ def test_a_file_replaced_by_a_pipe_or_an_endless_device_is_made_again(target: st
     (tmp_path / "a.wav").symlink_to(target) if target else os.mkfifo(tmp_path / "a.wav")
     assert run(tmp_path, [job(tmp_path)]).reasons == {"file unreadable": 1}
     assert (tmp_path / "a.wav").is_file() and not (tmp_path / "a.wav").is_symlink()
-    assert agenda(tmp_path, [job(tmp_path)]).reasons == {}
+    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {}
 
 
 def test_results_of_another_version_are_made_again(tmp_path: Path) -> None:
     with ResultLog(tmp_path) as log:
         log.append(Result("a", "a.wav", "Hello.", "ok"))
-    assert agenda(tmp_path, [job(tmp_path)]).reasons == {"of another version": 1}
+    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {"of another version": 1}
     assert read_fingerprint({"text": "a"}) is None
     values = {"text": "a", "voice": None, "settings": {}, "model": "m", "seed": None}
     assert read_fingerprint(values) == Fingerprint("a", None, {}, "m", None)

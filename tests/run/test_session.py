@@ -35,9 +35,9 @@ LONG = "The wind came over the hill. " * 4
 def speak(out: Path, engine: FakeEngine, jobs: list[Job], remarks: list[str] | None = None) -> dict[str, Outcome]:
     plan = make_plan(jobs)
     assert not plan.refused
-    say = (lambda remark: None) if remarks is None else remarks.append
+    notify = (lambda remark: None) if remarks is None else remarks.append
     with ResultLog(out) as log:
-        session = Session(cast(Engine, engine), plan.utterances, out, log=log, say=say)
+        session = Session(cast(Engine, engine), plan.utterances, out, log=log, notify=notify)
         return {outcome.job.id: outcome for outcome in session.run()}
 
 
@@ -217,7 +217,7 @@ def test_a_voice_that_breaks_between_plan_and_use_fails_its_lines_only(tmp_path:
     ref = voice(tmp_path / "v.wav")
     plan = make_plan([job(tmp_path, "a", "Hello.", ref=ref), job(tmp_path, "b", "Hello.")])
     ref.write_bytes(b"no longer audio")
-    session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=None, say=lambda remark: None)
+    session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=None, notify=lambda remark: None)
     outcomes = {outcome.job.id: outcome for outcome in session.run()}
     assert outcomes["b"].result.ok
     assert "v.wav" in (outcomes["a"].result.error or "")
@@ -305,7 +305,7 @@ def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("voxcli.run.session.BACKLOG", 1)  # each file is waited for
     plan = make_plan([job(tmp_path, str(n), "Hello.") for n in range(60)])
     with ResultLog(tmp_path) as log:
-        session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, say=lambda remark: None)
+        session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, notify=lambda remark: None)
         run = session.run()
         next(run)
         run.close()

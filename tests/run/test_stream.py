@@ -39,7 +39,7 @@ def model(tiny_checkpoint: Path) -> VoxCPM2:
 def stream(model: VoxCPM2, text: str = TEXT, **settings: Any) -> Stream:
     values = {"seed": 3, "steps": 2, "min_seconds": 1.0, "max_seconds": 2.0, **settings}
     utterance = prepare(Job("-", text, Path("-"), settings=Settings(**values)))
-    return Stream(Engine(model), utterance, say=pytest.fail)
+    return Stream(Engine(model), utterance, notify=pytest.fail)
 
 
 def test_the_first_sound_goes_out_with_the_first_patch(model: VoxCPM2) -> None:
@@ -47,10 +47,10 @@ def test_the_first_sound_goes_out_with_the_first_patch(model: VoxCPM2) -> None:
     first = next(iter(sound))
     assert len(first) == model.patch_samples
     assert sound.engine.counters.steps == 1
-    pieces = stream(model, max_chars=20)
+    segments = stream(model, max_chars=20)
     fade = round(FADE_S * model.sample_rate)  # held back, in case the piece ends here
-    assert len(next(iter(pieces))) == model.patch_samples - fade
-    assert pieces.engine.counters.steps == 1
+    assert len(next(iter(segments))) == model.patch_samples - fade
+    assert segments.engine.counters.steps == 1
 
 
 def test_what_is_streamed_is_what_a_file_has(

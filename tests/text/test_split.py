@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxcli.text.split import CLAUSE_PAUSE_S, PARAGRAPH_PAUSE_S, SENTENCE_PAUSE_S, WORD_PAUSE_S, Piece, split
+from voxcli.text.split import CLAUSE_PAUSE_S, PARAGRAPH_PAUSE_S, SENTENCE_PAUSE_S, WORD_PAUSE_S, Segment, split
 
 
 def texts(text: str, max_chars: int) -> list[str]:
-    return [piece.text for piece in split(text, max_chars)]
+    return [segment.text for segment in split(text, max_chars)]
 
 
 def squeezed(text: str) -> str:
@@ -26,17 +26,17 @@ MIXED = st.text(
 
 @given(MIXED, st.integers(1, 40))
 def test_pieces_keep_the_bound_and_give_the_text_back(text: str, max_chars: int) -> None:
-    pieces = split(text, max_chars)
-    assert squeezed("".join(piece.text for piece in pieces)) == squeezed(text)
-    for piece in pieces:
-        assert 0 < len(piece.text) <= max_chars
-        assert piece.text == piece.text.strip()
-    assert [piece.pause_s for piece in pieces[-1:]] in ([], [0.0])
-    assert all(piece.pause_s > 0 for piece in pieces[:-1])
+    segments = split(text, max_chars)
+    assert squeezed("".join(segment.text for segment in segments)) == squeezed(text)
+    for segment in segments:
+        assert 0 < len(segment.text) <= max_chars
+        assert segment.text == segment.text.strip()
+    assert [segment.pause_s for segment in segments[-1:]] in ([], [0.0])
+    assert all(segment.pause_s > 0 for segment in segments[:-1])
 
 
 def test_short_text_is_one_piece() -> None:
-    assert split("Hello there. How are you?", 100) == [Piece("Hello there. How are you?", 0.0)]
+    assert split("Hello there. How are you?", 100) == [Segment("Hello there. How are you?", 0.0)]
     assert split("  ", 10) == []
 
 
@@ -52,13 +52,13 @@ def test_a_broken_sentence_leaves_no_single_word_over() -> None:
 
 
 def test_pauses_follow_the_marks() -> None:
-    pieces = split("One two three.\n\nFour five six. Seven eight, nine ten eleven twelve", 16)
-    assert pieces == [
-        Piece("One two three.", PARAGRAPH_PAUSE_S),
-        Piece("Four five six.", SENTENCE_PAUSE_S),
-        Piece("Seven eight,", CLAUSE_PAUSE_S),
-        Piece("nine ten", WORD_PAUSE_S),
-        Piece("eleven twelve", 0.0),
+    segments = split("One two three.\n\nFour five six. Seven eight, nine ten eleven twelve", 16)
+    assert segments == [
+        Segment("One two three.", PARAGRAPH_PAUSE_S),
+        Segment("Four five six.", SENTENCE_PAUSE_S),
+        Segment("Seven eight,", CLAUSE_PAUSE_S),
+        Segment("nine ten", WORD_PAUSE_S),
+        Segment("eleven twelve", 0.0),
     ]
 
 
@@ -103,7 +103,7 @@ def test_sentence_ends(text: str, first: str) -> None:
 @pytest.mark.parametrize("before", ["a", "aa", "aaa aaa", "aaaa, aaa", "a. A"])
 def test_nothing_is_cut_inside(atom: str, before: str) -> None:
     for bound in range(len(atom), len(atom) + 12):
-        assert any(atom in piece for piece in texts(f"{before} {atom} bbb bbb bbb", bound)), bound
+        assert any(atom in segment for segment in texts(f"{before} {atom} bbb bbb bbb", bound)), bound
 
 
 def test_chinese_and_japanese() -> None:

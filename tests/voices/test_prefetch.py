@@ -16,7 +16,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance, make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.run.session import Session
-from voxcli.voices.prefetch import AHEAD, Voices
+from voxcli.voices.prefetch import AHEAD, VoicePrefetcher
 from voxcli.voices.store import VoiceInfo, write_voice
 
 INFO = VoiceInfo(encoder="e1", recording="anna.wav", sha256="0" * 64, seconds=2.0, notes=("44.1 kHz -> 16 kHz",))
@@ -42,8 +42,10 @@ def utterances(*jobs: dict[str, Any]) -> list[Utterance]:
     return plan.utterances
 
 
-def voices_of(engine: FakeEngine, todo: list[Utterance], say: Any = lambda _: None) -> Voices:
-    return Voices(cast(Engine, engine), [utterance.job for utterance in todo], encoder=lambda: "e1", say=say)
+def voices_of(engine: FakeEngine, todo: list[Utterance], notify: Any = lambda _: None) -> VoicePrefetcher:
+    return VoicePrefetcher(
+        cast(Engine, engine), [utterance.job for utterance in todo], encoder=lambda: "e1", notify=notify
+    )
 
 
 def test_a_voice_is_encoded_once_however_many_voices_there_are(tmp_path: Path) -> None:
@@ -163,7 +165,7 @@ def test_a_named_voice_in_the_prompt(tmp_path: Path) -> None:
 
 def _run(engine: FakeEngine, jobs: list[Job], out: Path) -> dict[str, Outcome]:
     session = Session(
-        cast(Engine, engine), make_plan(jobs).utterances, out, log=None, say=lambda _: None, encoder=lambda: "e1"
+        cast(Engine, engine), make_plan(jobs).utterances, out, log=None, notify=lambda _: None, encoder=lambda: "e1"
     )
     return {outcome.job.id: outcome for outcome in session.run()}
 

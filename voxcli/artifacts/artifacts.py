@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
-from voxcli.artifacts.joined import Part, write_joined
+from voxcli.artifacts.joined import Track, write_joined
 from voxcli.artifacts.page import write_page
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
@@ -23,7 +23,7 @@ from voxcli.jobs.result import Outcome, Result, failure
 from voxcli.terminal import clock, counted
 
 
-class Products:
+class Artifacts:
     """Those that are wanted of `jobs`, which stand in the order of the manifest. Raises InputError.
 
     out:     the folder of the batch, which the report is named after.
@@ -75,14 +75,14 @@ class Products:
         if self.subtitles or self.join or self.report:
             self._results[outcome.job.id] = outcome.result
 
-    def make(self, say: Callable[[str], None]) -> None:
+    def make(self, notify: Callable[[str], None]) -> None:
         """Write them all; where one can't be written the others are. Raises the first VoxError in the end.
 
         The joined file is written only when no line is missing in it.
         """
         finished = [(job, result) for job in self.jobs if (result := self._results.get(job.id)) and result.ok]
         errors: list[VoxError] = []
-        for product in self._products(finished, say):
+        for product in self._products(finished, notify):
             try:
                 product()
             except VoxError as error:
@@ -91,31 +91,31 @@ class Products:
             raise errors[0]
 
     def _products(
-        self, finished: Sequence[tuple[Job, Result]], say: Callable[[str], None]
+        self, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]
     ) -> Iterator[Callable[[], None]]:
         if self.subtitles is not None:
             for job, result in finished:
                 path = subtitles_path(job.out, self.subtitles)
                 yield partial(write_subtitles, path, result.cues or (), self.subtitles)
         if self.join is not None:
-            yield partial(self._join, self.join, finished, say)
+            yield partial(self._join, self.join, finished, notify)
         if self.report is not None:
-            yield partial(self._report, self.report, say)
+            yield partial(self._report, self.report, notify)
 
-    def _report(self, path: Path, say: Callable[[str], None]) -> None:
+    def _report(self, path: Path, notify: Callable[[str], None]) -> None:
         write_page(path, str(self.out or path.stem), [(job, self._result(job)) for job in self.jobs])
-        say(f"{path} shows all lines")
+        notify(f"{path} shows all lines")
 
-    def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], say: Callable[[str], None]) -> None:
+    def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]) -> None:
         missing = [job for job in self.jobs if not ((result := self._results.get(job.id)) and result.ok)]
         if missing:
-            say(f"{path} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
+            notify(f"{path} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
             return
-        parts = [Part(job.out, job.pause_after, result.cues or ()) for job, result in finished]
+        parts = [Track(job.out, job.pause_after, result.cues or ()) for job, result in finished]
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
-        say(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(parts), 'file')} joined")
+        notify(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(parts), 'file')} joined")
 
     def _result(self, job: Job) -> Result:
         found = self._results.get(job.id)

@@ -26,7 +26,7 @@ Samples = NDArray[np.float32]
 BLOCK = 1 << 16  # frames
 
 
-class Part(NamedTuple):
+class Track(NamedTuple):
     """A finished file, the seconds of silence after it, and what is heard in it."""
 
     path: Path
@@ -34,12 +34,12 @@ class Part(NamedTuple):
     cues: Sequence[Cue] = ()
 
 
-class Whole(NamedTuple):
+class JoinedAudio(NamedTuple):
     duration_s: float
     cues: list[Cue]
 
 
-def write_joined(path: Path, parts: Sequence[Part], *, format: str) -> Whole:
+def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAudio:
     """Write `parts` as one file, at the sample rate of the first.
 
     The edges of each part are faded, so that it begins and ends at zero. There is no pause after the last. Raises
@@ -63,7 +63,7 @@ def write_joined(path: Path, parts: Sequence[Part], *, format: str) -> Whole:
                     yield block
 
     write_blocks(path, blocks(), rate, format=format)
-    return Whole(written / rate, cues)
+    return JoinedAudio(written / rate, cues)
 
 
 def _open(path: Path) -> soundfile.SoundFile:

@@ -124,8 +124,8 @@ def _row(number: int, job: Job, result: Result, folder: Path) -> str:
     )
     kind = ("failed", "remarked", "fine")[_urgency(result)]
     return f'<tr class="{kind}">' + "".join(
-        f'<td class="{column.name}" data-value="{"" if value is None else escape(str(value)[:200])}">{shown}</td>'
-        for column, (value, shown) in zip(COLUMNS, cells, strict=True)
+        f'<td class="{column.name}" data-value="{"" if value is None else escape(str(value)[:200])}">{cell}</td>'
+        for column, (value, cell) in zip(COLUMNS, cells, strict=True)
     )
 
 
@@ -137,8 +137,8 @@ def _text(text: str) -> str:
 
 def _extra(extra: Mapping[str, Any]) -> str:
     """What else a line holds, so far as there is room."""
-    shown = (f"{name}: {value}" for name, value in islice(extra.items(), MAX_EXTRA))
-    return "".join(f'<p class="extra" dir=auto>{escape(words[:LONG])}</p>' for words in shown)
+    pairs = (f"{name}: {value}" for name, value in islice(extra.items(), MAX_EXTRA))
+    return "".join(f'<p class="extra" dir=auto>{escape(words[:LONG])}</p>' for words in pairs)
 
 
 def _sound(path: Path, link: str, result: Result) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 
 from voxcli.errors import AudioError
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
 __all__ = ["peaks"]
 
@@ -24,4 +24,4 @@ def peaks(path: Path, count: int) -> list[float]:
             size = max(1, -(-sound.frames // count))
             return [float(np.abs(part).max()) for part in sound.blocks(size, dtype="float32") if len(part)]
     except (OSError, soundfile.SoundFileError) as error:
-        raise AudioError(f"{shown(path)}: its sound can't be read") from error
+        raise AudioError(f"{printable(path)}: its sound can't be read") from error

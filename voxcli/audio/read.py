@@ -16,9 +16,9 @@ from voxcli.audio.levels import FRAME_S, active_rms, quietest_place
 from voxcli.audio.resample import resample
 from voxcli.audio.source import check_end, open_sound, refuse_cut_off
 from voxcli.errors import AudioError
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
-__all__ = ["Voice", "check_voice", "read_voice"]
+__all__ = ["Recording", "check_voice", "read_voice"]
 
 # Speech below QUIET (-40 dBFS) is lifted to LIFTED (-26 dBFS, a usual level of recorded speech), its peak to PEAK at
 # most; below SILENT (-80 dBFS, a few steps of 16 bits) there is nothing to lift.
@@ -33,7 +33,7 @@ _CUT_WINDOW_S = 10.0
 
 
 @dataclass(frozen=True, eq=False)
-class Voice:
+class Recording:
     """A voice as the encoder takes it.
 
     samples: float32[n], mono at `rate`.
@@ -64,7 +64,7 @@ def check_voice(path: Path) -> None:
             _prepared(path, sound, MIN_S, MAX_S)
 
 
-def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MAX_S) -> Voice:
+def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MAX_S) -> Recording:
     """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
 
     A mono file at `rate` with a normal level comes back bit for bit. Memory is bounded by `max_s`, whatever the file's
@@ -77,7 +77,7 @@ def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MA
         sha256 = _sha256(file)
     if (native, channels) != (rate, 1):
         notes.insert(0, f"{_khz(native)} {_named(channels)} -> {_khz(rate)} mono")
-    return Voice(resample(samples, native, rate), rate, sha256, tuple(notes))
+    return Recording(resample(samples, native, rate), rate, sha256, tuple(notes))
 
 
 def _prepared(
@@ -87,7 +87,7 @@ def _prepared(
     native, length_s = sound.samplerate, sound.frames / sound.samplerate
     samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
     if broken := np.count_nonzero(~np.isfinite(samples)):
-        raise AudioError(f"{shown(path)}: it has samples that are not finite: {broken:,} of {len(samples):,}")
+        raise AudioError(f"{printable(path)}: it has samples that are not finite: {broken:,} of {len(samples):,}")
     notes: list[str] = []
     if len(samples) > max_s * native:
         samples = _cut_at_pause(samples, native, max_s)
@@ -96,7 +96,7 @@ def _prepared(
         )
     if len(samples) < min_s * native:
         length = math.floor(100 * len(samples) / native) / 100  # not rounded up to what it falls short of
-        raise AudioError(f"{shown(path)}: only {length:.2f} s long; a voice needs {min_s:g} s at least")
+        raise AudioError(f"{printable(path)}: only {length:.2f} s long; a voice needs {min_s:g} s at least")
     gain, why = _gain(path, samples, native)
     if why:
         samples = samples * np.float32(gain)
@@ -135,7 +135,7 @@ def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np
             )
     except soundfile.SoundFileError as error:
         if got == 0:
-            raise AudioError(f"{shown(path)}: its sound data is damaged") from error
+            raise AudioError(f"{printable(path)}: its sound data is damaged") from error
     # Compressed formats may be a frame off in what they promise.
     if wanted - got > 0.1 * sound.samplerate or got == 0:
         refuse_cut_off(path, got / sound.frames)
@@ -165,7 +165,7 @@ def _gain(path: Path, samples: NDArray[np.float32], rate: int) -> tuple[float, s
     level = samples / np.float32(full)
     rms = full * active_rms((level - level.mean(dtype=np.float64)).astype(np.float32), rate)
     if rms < SILENT_RMS:
-        raise AudioError(f"{shown(path)}: there is only silence in it (level {_db(rms)})")
+        raise AudioError(f"{printable(path)}: there is only silence in it (level {_db(rms)})")
     if peak > 1.0:
         return 1.0 / peak, f"scaled down by {peak:.3g}: its samples went beyond full scale"
     gain = min(LIFTED_RMS / rms, PEAK / peak)

@@ -14,9 +14,9 @@ from typing import BinaryIO
 import soundfile
 
 from voxcli.errors import AudioError
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
-__all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "refuse_cut_off", "shown"]
+__all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "printable", "refuse_cut_off"]
 
 MAX_CHANNELS = 8
 RATES = range(8_000, 192_001)
@@ -40,15 +40,17 @@ def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
     with _open_bytes(path) as file:
         size = os.fstat(file.fileno()).st_size
         if not size:
-            raise AudioError(f"{shown(path)}: the file is empty")
+            raise AudioError(f"{printable(path)}: the file is empty")
         if size > MAX_BYTES:
-            raise AudioError(f"{shown(path)}: the file has {size / 1e9:.1f} GB; a voice is about a minute of speech")
+            raise AudioError(
+                f"{printable(path)}: the file has {size / 1e9:.1f} GB; a voice is about a minute of speech"
+            )
         if _is_cut_ogg(file, size):
-            raise AudioError(f"{shown(path)}: the file is cut off; its last page is missing")
+            raise AudioError(f"{printable(path)}: the file is cut off; its last page is missing")
         try:
             sound = soundfile.SoundFile(_Source(file))
         except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError) as error:
-            raise AudioError(f"{shown(path)}: not a sound file that can be read ({_reason(error)})") from error
+            raise AudioError(f"{printable(path)}: not a sound file that can be read ({_reason(error)})") from error
         with sound:
             _check_header(path, sound)
             yield file, sound
@@ -59,17 +61,17 @@ def _open_bytes(path: Path) -> BinaryIO:
         # Looked at before it is opened: opening a pipe would wait for its other end.
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            raise AudioError(f"{shown(path)}: this is a folder, not a sound file")
+            raise AudioError(f"{printable(path)}: this is a folder, not a sound file")
         if not stat.S_ISREG(mode):
-            raise AudioError(f"{shown(path)}: not a regular file")
+            raise AudioError(f"{printable(path)}: not a regular file")
         # By descriptor, so that soundfile sees no name and does not go by an extension such as .raw.
         return open(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb")
     except FileNotFoundError:
-        raise AudioError(f"{shown(path)}: no such file") from None
+        raise AudioError(f"{printable(path)}: no such file") from None
     except PermissionError:
-        raise AudioError(f"{shown(path)}: no permission to read it") from None
+        raise AudioError(f"{printable(path)}: no permission to read it") from None
     except (OSError, ValueError) as error:
-        raise AudioError(f"{shown(path)}: can't be opened ({getattr(error, 'strerror', None) or error})") from error
+        raise AudioError(f"{printable(path)}: can't be opened ({getattr(error, 'strerror', None) or error})") from error
 
 
 class _Source:
@@ -103,15 +105,15 @@ def _is_cut_ogg(file: BinaryIO, size: int) -> bool:
 def _check_header(path: Path, sound: soundfile.SoundFile) -> None:
     if sound.samplerate not in RATES:
         limits = f"{RATES.start:,} to {RATES.stop - 1:,} Hz"
-        raise AudioError(f"{shown(path)}: its sample rate is {sound.samplerate:,} Hz; {limits} can be used")
+        raise AudioError(f"{printable(path)}: its sample rate is {sound.samplerate:,} Hz; {limits} can be used")
     if sound.channels > MAX_CHANNELS:
-        raise AudioError(f"{shown(path)}: it has {sound.channels} channels; up to {MAX_CHANNELS} can be used")
+        raise AudioError(f"{printable(path)}: it has {sound.channels} channels; up to {MAX_CHANNELS} can be used")
     for match in _PROMISE.finditer(sound.extra_info):
         promised, there = int(match[1]), int(match[2])
         if promised > there and not any(promised in sizes for sizes in _UNKNOWN_LENGTH):
             refuse_cut_off(path, there / promised)
     if sound.frames <= 0:
-        raise AudioError(f"{shown(path)}: there is no sound in it, only a header")
+        raise AudioError(f"{printable(path)}: there is no sound in it, only a header")
 
 
 def check_end(path: Path, sound: soundfile.SoundFile) -> None:
@@ -123,15 +125,17 @@ def check_end(path: Path, sound: soundfile.SoundFile) -> None:
         sound.seek(max(0, sound.frames - sound.samplerate // 10))
         there = len(sound.read(sound.samplerate // 10, dtype="float32"))
     except soundfile.SoundFileError as error:
-        raise AudioError(f"{shown(path)}: the file is damaged or cut off; its end can't be read") from error
+        raise AudioError(f"{printable(path)}: the file is damaged or cut off; its end can't be read") from error
     if not there:
-        raise AudioError(f"{shown(path)}: the file is cut off; its end is missing")
+        raise AudioError(f"{printable(path)}: the file is cut off; its end is missing")
 
 
 def refuse_cut_off(path: Path, share: float) -> None:
     """Raise AudioError for a file of which only `share` is there."""
     percent = math.floor(100 * share)  # not rounded up to all of it
-    raise AudioError(f"{shown(path)}: the file is cut off; only {percent}% of the sound its header promises is there")
+    raise AudioError(
+        f"{printable(path)}: the file is cut off; only {percent}% of the sound its header promises is there"
+    )
 
 
 def _reason(error: Exception) -> str:

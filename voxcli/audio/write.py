@@ -19,7 +19,7 @@ from voxcli.audio.reproducible import make_reproducible
 from voxcli.errors import OutputError, quoted
 from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.interrupts import check
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
 __all__ = ["TEMPORARY", "check_output", "write_atomic", "write_audio", "write_blocks"]
 
@@ -45,7 +45,7 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
     """
     samples = np.asarray(samples, dtype=np.float32)
     if samples.ndim != 1 or not len(samples):
-        raise OutputError(f"{shown(path)}: there is no mono sound to write (shape {samples.shape})")
+        raise OutputError(f"{printable(path)}: there is no mono sound to write (shape {samples.shape})")
     _check_size(path, len(samples), rate, _format(path, rate, format))
     write_blocks(path, _blocks(samples), rate, format=format)
 
@@ -66,18 +66,18 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
                     frames += len(block)
                     _check_size(path, frames, rate, kind)
                     if not np.isfinite(block).all():
-                        raise OutputError(f"{shown(path)}: some samples are not numbers (NaN or infinite)")
+                        raise OutputError(f"{printable(path)}: some samples are not numbers (NaN or infinite)")
                     sound.write(convert(block) if convert else block)
             if frames and sink.error is None:
                 make_reproducible(file, kind.container)
         except (soundfile.SoundFileError, AssertionError) as error:
             raise sink.error or OutputError(
-                f"{shown(path)}: can't be written as {format} ({_reason(error)})"
+                f"{printable(path)}: can't be written as {format} ({_reason(error)})"
             ) from error
         if sink.error:
             raise sink.error
         if not frames:
-            raise OutputError(f"{shown(path)}: there is no mono sound to write")
+            raise OutputError(f"{printable(path)}: there is no mono sound to write")
 
 
 class _Sink:
@@ -111,7 +111,7 @@ class _Sink:
 def _check_size(path: Path, frames: int, rate: int, kind: Format) -> None:
     width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
     if kind.container == "WAV" and frames * width > _WAV_BYTES:
-        raise OutputError(f"{shown(path)}: {frames / rate / 3600:.1f} hours are more than WAV can hold; use flac")
+        raise OutputError(f"{printable(path)}: {frames / rate / 3600:.1f} hours are more than WAV can hold; use flac")
 
 
 def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
@@ -122,13 +122,13 @@ def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
 def _format(path: Path, rate: int, name: str) -> Format:
     kind = FORMATS.get(name)
     if kind is None:
-        raise OutputError(f"{shown(path)}: unknown format {quoted(name)}; choose one of {', '.join(FORMATS)}")
+        raise OutputError(f"{printable(path)}: unknown format {quoted(name)}; choose one of {', '.join(FORMATS)}")
     if kind.container not in soundfile.available_formats():
-        raise OutputError(f"{shown(path)}: the installed libsndfile can't write {name}; choose wav or flac")
+        raise OutputError(f"{printable(path)}: the installed libsndfile can't write {name}; choose wav or flac")
     rates = rates_of(name)
     if rates and rate not in rates:
         known = ", ".join(f"{known / 1000:g}" for known in rates)
-        raise OutputError(f"{shown(path)}: {name} can't hold {rate / 1000:g} kHz, only {known} kHz")
+        raise OutputError(f"{printable(path)}: {name} can't hold {rate / 1000:g} kHz, only {known} kHz")
     return kind
 
 

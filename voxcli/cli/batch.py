@@ -21,8 +21,8 @@ from voxcli.cli.options import (
     VoiceOptions,
     WorkerOptions,
     lexicon_of,
+    notify,
     protected,
-    say,
 )
 from voxcli.cli.setting_options import SettingOptions
 from voxcli.errors import InputError
@@ -103,7 +103,7 @@ def batch(
     """
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
-    from voxcli.artifacts.artifacts import Products
+    from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import subtitles_named
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
@@ -112,14 +112,14 @@ def batch(
     from voxcli.jobs.plan import check_voices, make_plan
     from voxcli.jobs.speaker import speaker_of
     from voxcli.run.numbers import keep_numbers
-    from voxcli.run.profile import Stages
+    from voxcli.run.profile import StageTimer
     from voxcli.run.results import read_history
-    from voxcli.run.resume import Redo, check_retry, preview
-    from voxcli.run.speeds import speed_of
-    from voxcli.terminal import shown
+    from voxcli.run.resume import RerunPolicy, check_retry, preview
+    from voxcli.run.throughput import speed_of
+    from voxcli.terminal import printable
 
-    stages = Stages()
-    crew = workers.crew()
+    timer = StageTimer()
+    cluster = workers.cluster()
     common = read_defaults(defaults) if defaults is not None else LineDefaults()
     settings = speech.settings(common.settings)
     model = engine.model_options(speech.preset)
@@ -138,36 +138,39 @@ def batch(
         lexicon=lexicon_of(lexicon, inputs) or common.lexicon,
     )
     check_voices(common.ref, common.prompt_audio, common.voice)
-    redo: Redo = "all" if force else "failed" if retry_failed else "changed"
-    check_retry(out, redo)
+    rerun: RerunPolicy = "all" if force else "failed" if retry_failed else "changed"
+    check_retry(out, rerun)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
-    with stages("manifest"):
+    with timer("manifest"):
         found = read_manifest(manifest, out, common, inputs, read)
         if any(job.numbered for job in found.jobs):
             found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
     kind = subtitles_named(subtitles)
-    products = Products(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
-    with stages("plan"):
+    artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
+    with timer("plan"):
         plan = make_plan(found.jobs, speaker_of(model.model))
     if dry_run:
         print(
             "\n".join(
-                map(shown, [*found.lines(), *plan.lines(), *preview(plan, out, redo, speed_of(model), products.beside)])
+                map(
+                    printable,
+                    [*found.lines(), *plan.lines(), *preview(plan, out, rerun, speed_of(model), artifacts.beside)],
+                )
             )
         )
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.batch import Backend, LocalBackend, speak_all
 
     for line in found.lines():
-        say(line)
+        notify(line)
     backend: Backend = LocalBackend()
-    if crew is not None:
+    if cluster is not None:
         from voxcli.cluster.ray_pool import RayBackend  # imports Ray
 
-        backend = RayBackend(crew)
-    summary = speak_all(plan, out, model, rerun=redo, artifacts=products, timer=stages, backend=backend)
-    timings = stages.lines() if profile else []
-    print("\n".join(map(shown, [*summary.lines(), *found.notes, *timings])), file=sys.stderr)
+        backend = RayBackend(cluster)
+    summary = speak_all(plan, out, model, rerun=rerun, artifacts=artifacts, timer=timer, backend=backend)
+    timings = timer.lines() if profile else []
+    print("\n".join(map(printable, [*summary.lines(), *found.notes, *timings])), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
     if summary.failed or (summary.cut_off and not allow_truncated):

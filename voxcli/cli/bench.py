@@ -10,7 +10,7 @@ import typer
 
 from voxcli.cli.flatten import option
 from voxcli.cli.help import MEASURE, MODEL, Command, examples
-from voxcli.cli.options import Debug, Device, Dtype, Model, protected, say
+from voxcli.cli.options import Debug, Device, Dtype, Model, notify, protected
 from voxcli.cli.setting_options import setting_option
 from voxcli.cli.values import number
 from voxcli.errors import InputError, quoted
@@ -85,15 +85,15 @@ def bench(
         protected(None, chosen).refuse(plot)
     if random_weights is not None and model is not None:
         raise InputError("--random-weights and --model exclude each other")
-    loaded = random_engine(random_weights, chosen, say) if random_weights else load_engine(chosen, say)
+    loaded = random_engine(random_weights, chosen, notify) if random_weights else load_engine(chosen, notify)
 
-    from voxcli.diagnostics.bench import Load, run_bench
+    from voxcli.diagnostics.bench import Workload, run_bench
 
     report = run_bench(
         loaded,
         counts,
-        Load(patches, prompt_tokens, settings.steps, settings.cfg),
-        on_row=lambda requests: say(f"{requests} concurrent ..."),
+        Workload(patches, prompt_tokens, settings.steps, settings.cfg),
+        on_row=lambda requests: notify(f"{requests} concurrent ..."),
     )
     if plot is not None:
         write_plot(report, plot)

@@ -7,7 +7,7 @@ import typer
 from voxcli.cli.help import Command, examples
 from voxcli.cli.options import Debug, Model
 from voxcli.errors import ModelError
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
 EXAMPLES = examples("voxcpm2 doctor", "VOXCPM2_MODEL=./my-checkpoint voxcpm2 doctor")
 MARKS = {"ok": "ok", "note": "--", "missing": "!!"}
@@ -29,6 +29,6 @@ def doctor(model: Model = None, debug: Debug = False) -> None:
     for finding in examine(model):
         findings.append(finding)
         remedy = f"  ->  {finding.remedy}" if finding.remedy else ""
-        print(shown(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}"), flush=True)
+        print(printable(f"{MARKS[finding.state]}  {finding.what:<16} {finding.detail}{remedy}"), flush=True)
     if not usable(findings):
         raise typer.Exit(ModelError.exit_code)

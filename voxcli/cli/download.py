@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from voxcli.cli.help import Command, examples
-from voxcli.cli.options import Debug, RayAddress, say
+from voxcli.cli.options import Debug, RayAddress, notify
 from voxcli.errors import ModelNotFound, VoxError
 from voxcli.model import hub as models
 from voxcli.terminal import counted
@@ -32,7 +32,7 @@ def download(
     if ray_address is not None:
         _download_everywhere(model, ray_address)
         return
-    folder = models.download(model, say)
+    folder = models.download(model, notify)
     models.require(folder)
     print(folder)
 
@@ -44,12 +44,12 @@ def _download_everywhere(model: str, address: str) -> None:
     check_address(address)
     from voxcli.cluster.ray_pool import fetch_everywhere
 
-    found = fetch_everywhere(address, model, say)
+    found = fetch_everywhere(address, model, notify)
     failed = {name: error for name, error in found.items() if isinstance(error, VoxError)}
     for name, folder in found.items():
         if name not in failed:
             print(f"{name}: {folder}")
     for name, error in failed.items():
-        say(f"{name}: {error}")
+        notify(f"{name}: {error}")
     if failed:
         raise ModelNotFound(f"{len(failed)} of {counted(len(found), 'machine')} could not fetch {model}")

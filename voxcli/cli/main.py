@@ -21,7 +21,7 @@ from voxcli.cli.usage import usage_error
 from voxcli.errors import InputError, ManifestError, ModelError, VoxError, in_one_line
 from voxcli.interrupts import ENDED, INTERRUPTED, TERMINATED
 from voxcli.memory import is_out_of_memory
-from voxcli.terminal import one_line, shown
+from voxcli.terminal import one_line, printable
 
 TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
 PROBLEMS_SHOWN = 50
@@ -138,7 +138,7 @@ def _tell_error(error: VoxError) -> None:
     _tell(str(error))
     if isinstance(error, ManifestError) and len(error.problems) > 1:
         for problem in error.problems[:PROBLEMS_SHOWN]:
-            print(f"  {shown(str(problem))}", file=sys.stderr)
+            print(f"  {printable(str(problem))}", file=sys.stderr)
         if len(error.problems) > PROBLEMS_SHOWN:
             print(f"  and {len(error.problems) - PROBLEMS_SHOWN} more", file=sys.stderr)
 

@@ -16,7 +16,7 @@ from voxcli.audio.formats import EXTENSIONS
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import INPUT, MODEL, OTHER, OUTPUT, SPEECH, VOICE, WORKERS
 from voxcli.cli.values import complete, input_words, number, subtitle_words, voice_words, word
-from voxcli.cluster.options import HANG_S, MAX_RETRIES, Crew, make_crew
+from voxcli.cluster.options import HANG_S, MAX_RETRIES, ClusterOptions, cluster_options
 from voxcli.errors import InputError
 from voxcli.terminal import one_line
 
@@ -253,8 +253,8 @@ class WorkerOptions(OptionGroup):
         ),
     ] = None
 
-    def crew(self) -> Crew | None:
-        return make_crew(self.workers, self.ray_address, self.max_retries, self.hang_timeout)
+    def cluster(self) -> ClusterOptions | None:
+        return cluster_options(self.workers, self.ray_address, self.max_retries, self.hang_timeout)
 
 
 def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
@@ -283,6 +283,6 @@ def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
     return read_lexicon(path, named=True)
 
 
-def say(remark: str) -> None:
+def notify(remark: str) -> None:
     """One line for people."""
     print(f"voxcpm2: {one_line(remark)}", file=sys.stderr)

@@ -6,7 +6,7 @@ import typer
 
 from voxcli.cli.help import Command, examples
 from voxcli.cli.options import Debug
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
 EXAMPLES = examples(
     "voxcpm2 presets",
@@ -32,11 +32,11 @@ def presets(debug: Debug = False) -> None:
         try:
             preset = read_preset(str(path))
         except InputError as error:
-            print(shown(f"{name:<{width}}{error}"))
+            print(printable(f"{name:<{width}}{error}"))
             continue
-        print(shown(f"{name:<{width}}{preset.description or 'no description'}"))
+        print(printable(f"{name:<{width}}{preset.description or 'no description'}"))
         sets = ", ".join(f"{setting} {_shown(value)}" for setting, value in preset.values().items())
-        print(shown(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}"))
+        print(printable(f"{'':<{width}}{sets or 'sets nothing'}{f' ({path})' if path.parent == own_folder() else ''}"))
     print(f"\nYour own: {own_folder()}/NAME.yaml, or --preset FILE.yaml")
 
 

@@ -13,7 +13,7 @@ import typer
 
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import INPUT
-from voxcli.cli.options import Encoding, InputFormat, say
+from voxcli.cli.options import Encoding, InputFormat, notify
 from voxcli.errors import InputError, quoted
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class TextOptions(OptionGroup):
         if document.format != "text" or document.encoding is not None:
             found.insert(0, describe(document, None, remarks))
         for note in found:
-            say(f"{document.name}: {note}")
+            notify(f"{document.name}: {note}")
         return text
 
 

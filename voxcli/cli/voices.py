@@ -10,9 +10,9 @@ import typer
 
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, VOICE, Command, Group, examples
-from voxcli.cli.options import Debug, Device, Model, protected, say
+from voxcli.cli.options import Debug, Device, Model, notify, protected
 from voxcli.cli.values import complete, voice_words
-from voxcli.terminal import one_line, shown
+from voxcli.terminal import one_line, printable
 
 HELP = """Add, list and remove named voices.
 
@@ -62,7 +62,7 @@ def add(
     inputs = protected(None, engine)
     inputs.add(ref, "the recording")
     inputs.refuse(voice_path(name))
-    added = add_voice(name, ref, text, engine, say, replace=force)
+    added = add_voice(name, ref, text, engine, notify, replace=force)
     done = ", ".join((f"{added.info.seconds:.1f} s of {ref}", *added.info.notes))
     print(one_line(f"voice {added.path.stem}: {done}"), file=sys.stderr)
     print(added.path)
@@ -75,15 +75,15 @@ def list_voices(debug: Debug = False) -> None:
 
     names = voice_names()
     if not names:
-        say(f"no voices yet in {voices_folder()}; add one with `voxcpm2 voices add NAME --ref FILE`")
+        notify(f"no voices yet in {voices_folder()}; add one with `voxcpm2 voices add NAME --ref FILE`")
     width = max(map(len, names), default=0) + 2
     for name in names:
         try:
             info = read_info(voice_path(name))
             words = f'  "{info.text}"' if info.text else ""
-            print(shown(f"{name:<{width}}{info.seconds:5.1f} s  {info.recording}{words}"))
+            print(printable(f"{name:<{width}}{info.seconds:5.1f} s  {info.recording}{words}"))
         except InputError as error:
-            print(shown(f"{name:<{width}}{error}"))
+            print(printable(f"{name:<{width}}{error}"))
 
 
 def remove(

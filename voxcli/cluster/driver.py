@@ -1,7 +1,7 @@
 """A run with many workers, from the side that drives it: lines out, results in, dead workers made anew.
 
 It waits for one thing at a time: whatever a worker or a reader of voices has finished comes as an event. What becomes
-of lines is decided in `dispatch`, where workers live is known to a `Fleet`; results are noted here, and nowhere else.
+of lines is decided in `dispatch`, where workers live is known to a `WorkerPool`; results are noted here alone.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from voxcli.cluster.collector import Landing
-from voxcli.cluster.dispatch import Dispatch, Line
-from voxcli.cluster.messages import Hello, Order, Report
-from voxcli.cluster.options import Crew
-from voxcli.cluster.pool import Fleet, Lost, Member
-from voxcli.cluster.voices import SharedVoices, Unencoded
+from voxcli.cluster.collector import ResultCollector
+from voxcli.cluster.dispatch import Dispatcher, Task
+from voxcli.cluster.messages import PollReply, WorkerReady, WorkItem
+from voxcli.cluster.options import ClusterOptions
+from voxcli.cluster.pool import WorkerDied, WorkerPool, WorkerRecord
+from voxcli.cluster.voices import PendingVoice, SharedVoices
 from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Utterance
@@ -31,13 +31,13 @@ from voxcli.run.profile import MODEL
 from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice
 
-FRUITLESS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
+MAX_FRUITLESS_DEATHS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
 LATE_S = 30.0  # after that no share of the lines is kept for a worker that has not loaded
 ENCODES = 2  # voices that one worker encodes at once
 PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run ends before its time
 
 
-class Conductor:
+class Driver:
     """Runs utterances, longest first, on a fleet.
 
     run:         its folder, in which all files lie, its log, display and timer.
@@ -48,40 +48,40 @@ class Conductor:
 
     def __init__(
         self,
-        fleet: Fleet,
+        pool: WorkerPool,
         utterances: Iterable[Utterance],
         run: BatchRun,
         *,
-        options: Crew,
+        options: ClusterOptions,
         rate: int,
         encoder: Callable[[], str],
         poll_s: float = 10.0,
     ):
-        self.fleet, self.batch, self.out, self.say = fleet, run, run.out, run.display.say
-        self.dispatch = Dispatch(options.max_retries)
+        self.pool, self.batch, self.out, self.notify = pool, run, run.out, run.display.notify
+        self.dispatch = Dispatcher(options.max_retries)
         self._hang_s = options.hang_s
         self._poll_s = min(poll_s, options.hang_s / 3)  # one that works must have answered several times by then
         self._utterances = [_seeded(utterance) for utterance in utterances]
         self._left = len(self._utterances)
-        self._members: dict[str, Member] = {}
+        self._records: dict[str, WorkerRecord] = {}
         self._fruitless = 0
         self._ending = False
         self._looked = time.monotonic()  # for those that are late
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
-        self._landing = Landing(run.out, run.log, run.timer)
+        self._collector = ResultCollector(run.out, run.log, run.timer)
         self._voices = SharedVoices(
             self._utterances,
             rate=rate,
             identity=encoder,
-            share=fleet.share,
+            share=pool.share,
             events=self,
-            say=self.say,
+            notify=self.notify,
         )
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land. Raises VoxError when a worker can't load, or when they die and nothing is spoken."""
-        with cleanup(), self._landing, self._voices, self._workers(), interruptible():
+        with cleanup(), self._collector, self._voices, self._workers(), interruptible():
             self.dispatch.add(each for each in self._utterances if not each.job.voices)
             while self._left:
                 self._give_work()
@@ -93,7 +93,7 @@ class Conductor:
     @contextmanager
     def _workers(self) -> Iterator[None]:
         try:
-            for number in range(self.fleet.size):
+            for number in range(self.pool.size):
                 self._start(f"{number + 1}")
             yield
         finally:
@@ -119,46 +119,46 @@ class Conductor:
 
     def _give_work(self) -> None:
         self._voices.begin(idle=not self.dispatch.unfinished)
-        for member in self._members.values() if self._voices.unencoded else ():
-            while member.hello is not None and member.encoding < ENCODES and (todo := self._voices.to_encode()):
-                member.encoding += 1
-                asked = member.handle.ask("encode", todo.voice, todo.source.use)
-                self.when(asked, partial(self._encoded, member, todo))
+        for worker in self._records.values() if self._voices.pending else ():
+            while worker.ready is not None and worker.encoding < ENCODES and (todo := self._voices.to_encode()):
+                worker.encoding += 1
+                asked = worker.handle.ask("encode", todo.voice, todo.source.use)
+                self.when(asked, partial(self._encoded, worker, todo))
         for name, lines in self.dispatch.hand_out().items():
-            self._hand(self._members[name], lines)
-        while (asked_back := self.dispatch.steal()) is not None:
+            self._hand(self._records[name], lines)
+        while (asked_back := self.dispatch.rebalance()) is not None:
             name, count = asked_back
-            member = self._members[name]
-            self.when(member.handle.ask("give_back", count), partial(self._given_back, member))
+            worker = self._records[name]
+            self.when(worker.handle.ask("give_back", count), partial(self._given_back, worker))
         if (since := time.monotonic() - self._looked) > 1.0:
             self._looked += since
-            for member in self._members.values():  # while nobody listened here (Ctrl-Z, a slow disk) nobody hung
-                member.moved += max(0.0, since - 2.0)
+            for worker in self._records.values():  # while nobody listened here (Ctrl-Z, a slow disk) nobody hung
+                worker.moved += max(0.0, since - 2.0)
             self._look_for_late_ones()
             self._look_for_hung_ones()
 
     def _look_for_late_ones(self) -> None:
-        unloaded = [member for member in self._members.values() if member.hello is None]
-        late = [member for member in unloaded if not member.late and self._looked - member.since > LATE_S]
-        for member in late:
-            member.late = True
-            self.dispatch.lost(member.name)
+        unloaded = [worker for worker in self._records.values() if worker.ready is None]
+        late = [worker for worker in unloaded if not worker.late and self._looked - worker.since > LATE_S]
+        for worker in late:
+            worker.late = True
+            self.dispatch.lost(worker.name)
         if late:
-            loaded = len(self._members) - len(unloaded)
-            self.say(
-                f"{loaded} of {counted(len(self._members), 'worker')} loaded; the others load or wait for the cluster"
+            loaded = len(self._records) - len(unloaded)
+            self.notify(
+                f"{loaded} of {counted(len(self._records), 'worker')} loaded; the others load or wait for the cluster"
             )
 
     def _look_for_hung_ones(self) -> None:
         """Those that answer nothing, or make no step though they have lines."""
-        for member in list(self._members.values()):
-            if member.hello is not None and self._looked - member.moved > self._hang_s:
-                self._died(member, Lost(f"nothing has moved there for {self._hang_s:.0f} s"), hung=True)
+        for worker in list(self._records.values()):
+            if worker.ready is not None and self._looked - worker.moved > self._hang_s:
+                self._died(worker, WorkerDied(f"nothing has moved there for {self._hang_s:.0f} s"), hung=True)
 
-    def _hand(self, member: Member, lines: Sequence[Line]) -> None:
+    def _hand(self, worker: WorkerRecord, lines: Sequence[Task]) -> None:
         places: dict[object, int] = {}
         voices: list[object] = []
-        orders = []
+        items = []
         for line in lines:
             mine = []
             for source, shared in self._voices.of(line.utterance):
@@ -168,110 +168,112 @@ class Conductor:
                 mine.append(places[source])
             job = line.utterance.job
             there = replace(line.utterance, job=replace(job, out=job.out.relative_to(self.out)))
-            orders.append(Order(there, tuple(mine)))
-        self.when(member.handle.ask("put", orders, *voices), partial(self._handed, member))
+            items.append(WorkItem(there, tuple(mine)))
+        self.when(worker.handle.ask("put", items, *voices), partial(self._handed, worker))
 
     # -- workers ------------------------------------------------------------------------------------------------
     def _start(self, name: str, again: bool = False) -> None:
-        member = self._members[name] = Member(name, self.fleet.start(), time.monotonic(), again)
+        worker = self._records[name] = WorkerRecord(name, self.pool.start(), time.monotonic(), again)
         self.dispatch.expect(name)
-        self.when(member.handle.ask("load"), partial(self._loaded, member))
+        self.when(worker.handle.ask("load"), partial(self._loaded, worker))
 
-    def _here(self, member: Member) -> bool:
+    def _here(self, worker: WorkerRecord) -> bool:
         """Whether an event is of a worker that is still one of the crew."""
-        return self._members.get(member.name) is member
+        return self._records.get(worker.name) is worker
 
-    def _loaded(self, member: Member, future: Future[Hello]) -> None:
-        if not self._here(member):
+    def _loaded(self, worker: WorkerRecord, future: Future[WorkerReady]) -> None:
+        if not self._here(worker):
             return
         error = future.exception()
-        if isinstance(error, Lost):
-            self._died(member, error)
+        if isinstance(error, WorkerDied):
+            self._died(worker, error)
             return
-        if isinstance(error, Exception) and member.again and len(self._members) > 1:
-            self._given_up(member, error)
+        if isinstance(error, Exception) and worker.again and len(self._records) > 1:
+            self._given_up(worker, error)
             return
         if isinstance(error, VoxError):
             raise error
         if error is not None:
             raise SynthesisError(f"a worker could not start: {in_one_line(error)}") from error  # type: ignore[arg-type]
-        member.hello = hello = future.result()
-        member.moved = time.monotonic()
-        if all(other is member or other.hello is None for other in self._members.values()):
-            workers = counted(self.fleet.size, "worker")
-            self.batch.display.speaking(f"{hello.name}, {workers}", hello.patch_s)
-        if member.late:  # until now no share was kept for it
-            self.dispatch.expect(member.name)
-        self.dispatch.join(member.name, hello.rows)
-        self._ask(member)
+        worker.ready = ready = future.result()
+        worker.moved = time.monotonic()
+        if all(other is worker or other.ready is None for other in self._records.values()):
+            workers = counted(self.pool.size, "worker")
+            self.batch.display.speaking(f"{ready.name}, {workers}", ready.patch_s)
+        if worker.late:  # until now no share was kept for it
+            self.dispatch.expect(worker.name)
+        self.dispatch.join(worker.name, ready.rows)
+        self._ask(worker)
 
-    def _given_up(self, member: Member, error: Exception) -> None:
+    def _given_up(self, worker: WorkerRecord, error: Exception) -> None:
         """Where it ran, none can be started any more, as on a GPU that is broken: the others go on."""
-        del self._members[member.name]
-        member.handle.kill()
-        if member.name in self.dispatch.stations:
-            self.dispatch.lost(member.name)
-        self.say(f"{member} can't be started again: {in_one_line(error)}; {counted(len(self._members), 'worker')} left")
+        del self._records[worker.name]
+        worker.handle.kill()
+        if worker.name in self.dispatch.loads:
+            self.dispatch.lost(worker.name)
+        self.notify(
+            f"{worker} can't be started again: {in_one_line(error)}; {counted(len(self._records), 'worker')} left"
+        )
 
-    def _ask(self, member: Member) -> None:
-        member.polling = True
-        self.when(member.handle.ask("take", self._poll_s), partial(self._reported, member))
+    def _ask(self, worker: WorkerRecord) -> None:
+        worker.polling = True
+        self.when(worker.handle.ask("take", self._poll_s), partial(self._reported, worker))
 
-    def _reported(self, member: Member, future: Future[Report]) -> None:
-        member.polling = False
-        if not self._here(member):
+    def _reported(self, worker: WorkerRecord, future: Future[PollReply]) -> None:
+        worker.polling = False
+        if not self._here(worker):
             return
         if (error := future.exception()) is not None:
-            self._died(member, error)
+            self._died(worker, error)
             return
-        report = future.result()
-        if report.steps != member.steps or report.landed or not self.dispatch.has_lines(member.name):
-            member.steps, member.moved = report.steps, time.monotonic()
-        self._landed(member, report)
+        reply = future.result()
+        if reply.steps != worker.steps or reply.landed or not self.dispatch.has_lines(worker.name):
+            worker.steps, worker.moved = reply.steps, time.monotonic()
+        self._landed(worker, reply)
         if self._ending:
             return
-        if report.ended is not None:
-            self._died(member, Lost(report.ended))
+        if reply.ended is not None:
+            self._died(worker, WorkerDied(reply.ended))
             return
-        if report.rows != self.dispatch.stations[member.name].rows:
-            self.dispatch.join(member.name, report.rows)
-        if report.patches:
-            self.batch.display.running(report.patches)
-        self._ask(member)
+        if reply.rows != self.dispatch.loads[worker.name].rows:
+            self.dispatch.join(worker.name, reply.rows)
+        if reply.patches:
+            self.batch.display.running(reply.patches)
+        self._ask(worker)
 
-    def _handed(self, member: Member, future: Future[None]) -> None:
-        if (error := future.exception()) is not None and self._here(member):
-            self._died(member, error)
+    def _handed(self, worker: WorkerRecord, future: Future[None]) -> None:
+        if (error := future.exception()) is not None and self._here(worker):
+            self._died(worker, error)
 
-    def _given_back(self, member: Member, future: Future[list[str]]) -> None:
-        if not self._here(member):
+    def _given_back(self, worker: WorkerRecord, future: Future[list[str]]) -> None:
+        if not self._here(worker):
             return
         if (error := future.exception()) is not None:
-            self._died(member, error)
+            self._died(worker, error)
         else:
-            self.dispatch.given_back(member.name, future.result())
+            self.dispatch.given_back(worker.name, future.result())
 
-    def _encoded(self, member: Member, todo: Unencoded, future: Future[EncodedVoice]) -> None:
-        member.encoding -= 1
+    def _encoded(self, worker: WorkerRecord, todo: PendingVoice, future: Future[EncodedVoice]) -> None:
+        worker.encoding -= 1
         error = future.exception()
-        if isinstance(error, Lost | DeviceError):
+        if isinstance(error, WorkerDied | DeviceError):
             self._voices.again(todo, self.dispatch.max_retries)
-            if self._here(member):
-                self._died(member, error)
+            if self._here(worker):
+                self._died(worker, error)
         else:
             self._voices.encoded(todo.source, future)
 
-    def _died(self, member: Member, error: BaseException, hung: bool = False) -> None:
+    def _died(self, worker: WorkerRecord, error: BaseException, hung: bool = False) -> None:
         """Its unfinished lines run elsewhere, and another worker takes its place."""
         self.batch.last_death = time.time()
-        member.stopped = True
+        worker.stopped = True
         if self._ending:
             return
-        member.handle.kill(member.hello if hung else None)  # whatever is left of it
-        station = self.dispatch.stations.get(member.name)  # none of one that is late
-        unfinished = len(station.lines) if station is not None else 0
-        failed = self.dispatch.lost(member.name) if station is not None else []
-        reason = str(error) if isinstance(error, Lost) else in_one_line(error)  # type: ignore[arg-type]
+        worker.handle.kill(worker.ready if hung else None)  # whatever is left of it
+        load = self.dispatch.loads.get(worker.name)  # none of one that is late
+        unfinished = len(load.lines) if load is not None else 0
+        failed = self.dispatch.lost(worker.name) if load is not None else []
+        reason = str(error) if isinstance(error, WorkerDied) else in_one_line(error)  # type: ignore[arg-type]
         left = unfinished - len(failed)
         again = (
             f"; its {left} unfinished lines run again"
@@ -280,37 +282,37 @@ class Conductor:
             if left
             else ""
         )
-        self.say(f"{member} died: {reason}{again}")
+        self.notify(f"{worker} died: {reason}{again}")
         for line in failed:
             deaths = counted(line.deaths, "time")
             self.fail(line.utterance, SynthesisError(f"its worker died {deaths} while it was spoken"))
         self._fruitless += 1
-        if self._fruitless >= max(FRUITLESS, 4 * self.fleet.size):
+        if self._fruitless >= max(MAX_FRUITLESS_DEATHS, 4 * self.pool.size):
             raise SynthesisError(
                 f"workers died {self._fruitless} times in a row and no line was spoken, the last one: {reason}; "
                 "the same command goes on with what is left"
             )
-        self._start(member.name, again=True)
+        self._start(worker.name, again=True)
 
     # -- results ------------------------------------------------------------------------------------------------
-    def _landed(self, member: Member, report: Report) -> None:
+    def _landed(self, worker: WorkerRecord, reply: PollReply) -> None:
         """Note what came, once for each line: what another worker has by now is not this one's to end."""
-        for remark in report.remarks:
-            self.say(f"{member}: {remark}")
+        for remark in reply.remarks:
+            self.notify(f"{worker}: {remark}")
         mine = [
             (line.utterance, landed)
-            for landed in report.landed
-            if (line := self.dispatch.finish(member.name, landed.result.id)) is not None
+            for landed in reply.landed
+            if (line := self.dispatch.finish(worker.name, landed.result.id)) is not None
         ]
         if mine:
-            self._note(self._landing.placed(mine))
+            self._note(self._collector.placed(mine))
 
     def fail(self, utterance: Utterance, error: Exception) -> None:
         told = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
         self._note([(utterance, failure(utterance.job, told, self.out))])
 
     def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
-        self._landing.note([outcome for _, outcome in pairs])
+        self._collector.note([outcome for _, outcome in pairs])
         for utterance, outcome in pairs:
             self._left -= 1
             self._voices.ended(utterance)
@@ -322,19 +324,19 @@ class Conductor:
         """All workers go. What they have finished by then is noted, what they are at is dropped."""
         self._ending = True
         waited = time.monotonic()
-        loaded = [member for member in self._members.values() if member.hello is not None]
-        for member in loaded:
-            self.when(member.handle.ask("stop"), partial(self._stopped, member))
+        loaded = [worker for worker in self._records.values() if worker.ready is not None]
+        for worker in loaded:
+            self.when(worker.handle.ask("stop"), partial(self._stopped, worker))
         with suppress(VoxError):  # a disk that is full, and was told: nothing more can be noted
             while time.monotonic() - waited < PATIENCE_S and not all(m.stopped and not m.polling for m in loaded):
                 self._hear(0.1)
-        for member in self._members.values():
-            member.handle.kill()
+        for worker in self._records.values():
+            worker.handle.kill()
 
-    def _stopped(self, member: Member, future: Future[Report]) -> None:
-        member.stopped = True
+    def _stopped(self, worker: WorkerRecord, future: Future[PollReply]) -> None:
+        worker.stopped = True
         if future.exception() is None:
-            self._landed(member, future.result())
+            self._landed(worker, future.result())
 
 
 def _seeded(utterance: Utterance) -> Utterance:

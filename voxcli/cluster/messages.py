@@ -10,10 +10,10 @@ from voxcli.jobs.result import Result
 
 
 @dataclass(frozen=True)
-class Orders:
+class WorkerConfig:
     """What a worker is to be.
 
-    model:    how any machine knows it (`voxcli.model.hub.Choice.anywhere`), and the identity it must have there.
+    model:    how any machine knows it (`voxcli.model.hub.ResolvedModel.anywhere`), and the identity it must have there.
     options:  of the engine; the device is one that the worker alone has.
     folder:   of the output, as a whole path; `probe` is a file in it that says `nonce`: who reads that shares it.
     threads:  of torch on a CPU.
@@ -31,7 +31,7 @@ class Orders:
 
 
 @dataclass(frozen=True)
-class Hello:
+class WorkerReady:
     """What a worker is. rows: of its engine.  name: of the model."""
 
     host: str
@@ -42,7 +42,7 @@ class Hello:
 
 
 @dataclass(frozen=True)
-class Order:
+class WorkItem:
     """A line to speak. voices: which of those that come with it are its own, by place."""
 
     utterance: Utterance
@@ -50,7 +50,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Report:
+class PollReply:
     """What has come of a worker's lines since it was last asked.
 
     rows:    that its engine has now.
@@ -60,7 +60,7 @@ class Report:
     ended:   why it speaks no more; None while it does.
     """
 
-    landed: tuple[Landed, ...] = ()
+    landed: tuple[FinishedResult, ...] = ()
     rows: int = 0
     steps: int = 0
     patches: dict[str, int] | None = None
@@ -69,7 +69,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Landed:
+class FinishedResult:
     """A result and, where the one who asks can't see the file, its bytes."""
 
     result: Result

@@ -14,7 +14,7 @@ HANG_S = 600.0  # a step of the full model with all rows takes half a minute on 
 
 
 @dataclass(frozen=True)
-class Crew:
+class ClusterOptions:
     """Workers, each with one engine.
 
     count:       how many; None: as many as the machines suit.
@@ -29,9 +29,9 @@ class Crew:
     hang_s: float = HANG_S
 
 
-def make_crew(
+def cluster_options(
     workers: str | None, address: str | None, max_retries: int | None = None, hang_s: float | None = None
-) -> Crew | None:
+) -> ClusterOptions | None:
     """From the options of a command; None when one engine in this process is wanted.
 
     Raises InputError for what is no number of workers, and when Ray is not installed.
@@ -48,7 +48,7 @@ def make_crew(
             raise InputError(f"--workers is a number from 1 on, or auto, not {quoted(workers)}")
         count = int(workers)
     check_address(address)
-    return Crew(
+    return ClusterOptions(
         count, address, MAX_RETRIES if max_retries is None else max_retries, HANG_S if hang_s is None else hang_s
     )
 

@@ -16,7 +16,7 @@ VARIABLE = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True)
-class Berths:
+class Placement:
     """count workers; each asks for cpus and gpus, and has so many threads of torch on `device`."""
 
     count: int
@@ -30,7 +30,7 @@ class Berths:
         return f"{counted(self.count, 'worker')} with {each}{' each' if self.count > 1 else ''}"
 
 
-def berths(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, alone: bool) -> Berths:
+def place_workers(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, alone: bool) -> Placement:
     """One engine for each GPU, or for a share of the cores where there is none (or --device says cpu).
 
     count: as asked for; None: one for each GPU, or for every USUAL_THREADS cores of a machine, at least one.
@@ -48,7 +48,7 @@ def berths(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, 
     if gpus and device in ("auto", "cuda"):
         if count is not None and count > gpus:
             raise InputError(f"--workers {count} are more than the {gpus} GPUs that are here; each has one")
-        return Berths(count or gpus, 0, 1, max(1, cores // gpus), "cuda")
+        return Placement(count or gpus, 0, 1, max(1, cores // gpus), "cuda")
     said = _threads_said()
     if count is None:
         threads = said or min(USUAL_THREADS, max(cpus for cpus, _ in nodes))
@@ -58,12 +58,12 @@ def berths(count: int | None, device: str, nodes: Sequence[tuple[int, int]], *, 
         while not said and threads > 1 and _room(nodes, threads) < count:
             threads -= 1
     if alone:
-        return Berths(count, 0, 0, threads, device)
+        return Placement(count, 0, 0, threads, device)
     if (room := _room(nodes, threads)) < count:
         raise InputError(
             f"--workers {count} of {threads} threads are more than the cluster's cores have room for ({room})"
         )
-    return Berths(count, threads, 0, threads, "cpu" if device == "auto" else device)
+    return Placement(count, threads, 0, threads, "cpu" if device == "auto" else device)
 
 
 def _room(nodes: Sequence[tuple[int, int]], threads: int) -> int:

@@ -6,36 +6,36 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from voxcli.cluster.messages import Hello
+from voxcli.cluster.messages import WorkerReady
 from voxcli.voices.source import EncodedVoice
 
 
-class Lost(Exception):
+class WorkerDied(Exception):
     """A worker is dead or out of reach; says why."""
 
 
-class Handle(Protocol):
+class WorkerHandle(Protocol):
     """One worker, from outside."""
 
     def ask(self, method: str, *values: object) -> Future[Any]:
         """Calls a method of `voxcli.cluster.worker.Worker`. The future raises what that raises, or Lost."""
 
-    def kill(self, hello: Hello | None = None) -> None:
+    def kill(self, ready: WorkerReady | None = None) -> None:
         """hello: of one that hangs, and may not hear that it is to end."""
 
 
-class Fleet(Protocol):
+class WorkerPool(Protocol):
     """Where workers live. size: how many."""
 
     size: int
 
-    def start(self) -> Handle: ...
+    def start(self) -> WorkerHandle: ...
     def share(self, value: EncodedVoice) -> object:
         """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
 
 
 @dataclass(eq=False)
-class Member:
+class WorkerRecord:
     """A worker of the crew.
 
     since:    when it was started, by the monotonic clock.  hello: once it has loaded.
@@ -47,10 +47,10 @@ class Member:
     """
 
     name: str
-    handle: Handle
+    handle: WorkerHandle
     since: float
     again: bool = False
-    hello: Hello | None = None
+    ready: WorkerReady | None = None
     steps: int = 0
     moved: float = 0.0
     encoding: int = 0
@@ -59,5 +59,5 @@ class Member:
     stopped: bool = False
 
     def __str__(self) -> str:
-        where = f" (process {self.hello.process} on {self.hello.host})" if self.hello is not None else ""
+        where = f" (process {self.ready.process} on {self.ready.host})" if self.ready is not None else ""
         return f"worker {self.name}{where}"

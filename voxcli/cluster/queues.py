@@ -6,17 +6,17 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from voxcli.cluster.messages import Landed
+from voxcli.cluster.messages import FinishedResult
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
 
 
-class Inbox:
+class WorkQueue:
     """The feed of a session: utterances that have not begun. Those may be taken back."""
 
     def __init__(self) -> None:
         self._waiting: deque[Utterance] = deque()
-        self._errands: deque[Callable[[], None]] = deque()
+        self._calls: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closed = False
 
@@ -25,25 +25,25 @@ class Inbox:
             self._waiting.extend(utterances)
             self._changed.notify_all()
 
-    def send(self, errand: Callable[[], None]) -> None:
+    def send(self, call: Callable[[], None]) -> None:
         """Something else for the thread that speaks, before the next line begins. It must not raise."""
         with self._changed:
-            self._errands.append(errand)
+            self._calls.append(call)
             self._changed.notify_all()
 
     def next(self) -> Utterance | None:
-        while self._errands:
-            self._errands.popleft()()
+        while self._calls:
+            self._calls.popleft()()
         with self._changed:
             return self._waiting.popleft() if self._waiting else None
 
     def wait(self) -> bool:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._waiting or self._errands or self._closed)
-                if not self._errands:
+                self._changed.wait_for(lambda: self._waiting or self._calls or self._closed)
+                if not self._calls:
                     return bool(self._waiting)
-            self._errands.popleft()()
+            self._calls.popleft()()
 
     def give_back(self, count: int) -> list[str]:
         """Take out at most `count`, the last ones first: their ids."""
@@ -58,37 +58,37 @@ class Inbox:
             self._changed.notify_all()
 
 
-class Outbox:
+class ResultQueue:
     """Results that nobody has asked for yet; stands where the log of a session stands.
 
     most:    bytes of files held; whoever brings more waits until they are asked for.
     content: gives the bytes of a result's file, and takes that away; None where files stay where they are.
     """
 
-    def __init__(self, most: int, content: Callable[[Result], bytes] | None = None):
-        self.most = most
+    def __init__(self, limit: int, content: Callable[[Result], bytes] | None = None):
+        self.limit = limit
         self._content = content
-        self._landed: deque[Landed] = deque()
+        self._landed: deque[FinishedResult] = deque()
         self._held = 0
         self._changed = threading.Condition()
         self._open = True  # for those who have to wait
 
     def append(self, result: Result) -> None:
-        landed = Landed(result, self._content(result) if self._content is not None and result.ok else None)
+        landed = FinishedResult(result, self._content(result) if self._content is not None and result.ok else None)
         with self._changed:
-            self._changed.wait_for(lambda: self._held < self.most or not self._open)
+            self._changed.wait_for(lambda: self._held < self.limit or not self._open)
             self._landed.append(landed)
             self._held += len(landed.content or b"")
             self._changed.notify_all()
 
-    def take(self, wait_s: float, linger_s: float, most: int) -> list[Landed]:
-        """Waits for the first, then a moment for those that land with it. At least one and at most `most` bytes."""
+    def take(self, wait_s: float, linger_s: float, limit: int) -> list[FinishedResult]:
+        """Waits for the first, then a moment for those that land with it. At least one and at most `limit` bytes."""
         with self._changed:
             if self._changed.wait_for(lambda: self._landed or not self._open, wait_s) and self._open:
-                self._changed.wait_for(lambda: self._held >= most or not self._open, linger_s)
-            taken: list[Landed] = []
+                self._changed.wait_for(lambda: self._held >= limit or not self._open, linger_s)
+            taken: list[FinishedResult] = []
             size = 0
-            while self._landed and (not taken or size + len(self._landed[0].content or b"") <= most):
+            while self._landed and (not taken or size + len(self._landed[0].content or b"") <= limit):
                 landed = self._landed.popleft()
                 size += len(landed.content or b"")
                 taken.append(landed)

@@ -24,11 +24,11 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from voxcli.cluster.driver import Conductor
-from voxcli.cluster.messages import Hello, Orders
-from voxcli.cluster.options import Crew
-from voxcli.cluster.placement import Berths, berths
-from voxcli.cluster.pool import Lost
+from voxcli.cluster.driver import Driver
+from voxcli.cluster.messages import WorkerConfig, WorkerReady
+from voxcli.cluster.options import ClusterOptions
+from voxcli.cluster.placement import Placement, place_workers
+from voxcli.cluster.pool import WorkerDied
 from voxcli.cluster.worker import Worker
 from voxcli.errors import InputError, SynthesisError, VoxError, in_one_line
 from voxcli.files.write import TEMPORARY, write_atomic
@@ -56,7 +56,7 @@ class RayBackend:
 
     may_outlive = True
 
-    def __init__(self, options: Crew):
+    def __init__(self, options: ClusterOptions):
         self.options = options
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
@@ -74,21 +74,23 @@ class RayBackend:
             with run.timer("starting Ray"):
                 stack.enter_context(_connected(self.options.address))
             probe, nonce = stack.enter_context(_probe(run.out))
-            places = berths(self.options.count, run.options.device, _nodes(), alone=self.options.address is None)
+            placement = place_workers(
+                self.options.count, run.options.device, _nodes(), alone=self.options.address is None
+            )
             lora = run.options.lora and run.options.lora.resolve()
-            orders = Orders(
+            config = WorkerConfig(
                 model=model.anywhere,
                 identity=run.identity,
-                options=replace(run.options, model=None, device=places.device, lora=lora),
+                options=replace(run.options, model=None, device=placement.device, lora=lora),
                 folder=str(run.out.resolve()),
                 probe=probe,
                 nonce=nonce,
-                threads=places.threads,
+                threads=placement.threads,
                 watched=run.display.watched,
             )
-            run.display.say(str(places))
-            driver = Conductor(
-                RayFleet(orders, places),
+            run.display.notify(str(placement))
+            driver = Driver(
+                RayPool(config, placement),
                 utterances,
                 run,
                 options=self.options,
@@ -100,24 +102,24 @@ class RayBackend:
                 yield from driver.run()
 
 
-class RayFleet:
+class RayPool:
     """Workers as Ray actors, each where Ray finds what it needs."""
 
-    def __init__(self, orders: Orders, places: Berths):
-        self.size = places.count
-        self._orders = orders
+    def __init__(self, config: WorkerConfig, placement: Placement):
+        self.size = placement.count
+        self._config = config
         self._actor = ray.remote(
-            num_cpus=places.cpus, num_gpus=places.gpus, max_concurrency=CALLS, max_restarts=0, max_task_retries=0
+            num_cpus=placement.cpus, num_gpus=placement.gpus, max_concurrency=CALLS, max_restarts=0, max_task_retries=0
         )(Worker)
 
-    def start(self) -> RayHandle:
-        return RayHandle(self._actor.remote(self._orders))
+    def start(self) -> RayWorker:
+        return RayWorker(self._actor.remote(self._config))
 
     def share(self, value: EncodedVoice) -> object:
         return ray.put(value)  # owned by this process, so that it outlives the worker that made it
 
 
-class RayHandle:
+class RayWorker:
     def __init__(self, actor: Any):
         self._actor = actor
 
@@ -137,14 +139,14 @@ class RayHandle:
             answer.set_exception(_plain(error))
         return answer
 
-    def kill(self, hello: Hello | None = None) -> None:
+    def kill(self, ready: WorkerReady | None = None) -> None:
         with suppress(RayError, ValueError):
             ray.kill(self._actor)
-        if hello is not None:  # Ray asks a process to end itself
+        if ready is not None:  # Ray asks a process to end itself
             for node in ray.nodes():
-                if node["Alive"] and node["NodeManagerHostname"] == hello.host:
+                if node["Alive"] and node["NodeManagerHostname"] == ready.host:
                     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there).remote(hello.process)
+                    ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there).remote(ready.process)
 
 
 def _end_process(process: int) -> None:
@@ -163,10 +165,10 @@ def _plain(error: BaseException) -> BaseException:
     if "creation task" in str(error):  # the class could not be made: where this package is missing, never by a line
         return RuntimeError(str(error).strip().splitlines()[-1])
     kind = type(error).__name__
-    return Lost({"ActorDiedError": "its process ended", "ActorUnavailableError": "out of reach"}.get(kind, kind))
+    return WorkerDied({"ActorDiedError": "its process ended", "ActorUnavailableError": "out of reach"}.get(kind, kind))
 
 
-def fetch_everywhere(address: str, hub_id: str, say: Callable[[str], None]) -> dict[str, Path | VoxError]:
+def fetch_everywhere(address: str, hub_id: str, notify: Callable[[str], None]) -> dict[str, Path | VoxError]:
     """`voxcpm2 download` once on every machine of a cluster: by its name, the folder, or why there is none."""
     with cleanup(), _connected(address), interruptible():
         task = ray.remote(num_cpus=0, max_retries=0)(_fetch_there)
@@ -178,7 +180,7 @@ def fetch_everywhere(address: str, hub_id: str, say: Callable[[str], None]) -> d
                     scheduling_strategy=here
                 ).remote(hub_id)
         machines = counted(len(asked), "machine")
-        say(f"fetching {hub_id} on {machines}; where it is already that is quick")
+        notify(f"fetching {hub_id} on {machines}; where it is already that is quick")
         return {name: _answer(reference) for name, reference in asked.items()}
 
 

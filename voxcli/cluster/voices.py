@@ -15,21 +15,21 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from voxcli.audio.read import Voice, read_voice
+from voxcli.audio.read import Recording, read_voice
 from voxcli.errors import VoxError
 from voxcli.jobs.plan import Utterance
 from voxcli.terminal import counted
-from voxcli.voices.source import EncodedVoice, Source, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, VoiceSource, read_named, sources_of
 
 OPEN = 256  # voices of lines that have not ended: more begin only when there is nothing else to speak
 READERS = 2
 
 
-class Unencoded(NamedTuple):
+class PendingVoice(NamedTuple):
     """tries: workers that died with it."""
 
-    source: Source
-    voice: Voice
+    source: VoiceSource
+    voice: Recording
     tries: int = 0
 
 
@@ -60,20 +60,20 @@ class SharedVoices:
         identity: Callable[[], str],
         share: Callable[[EncodedVoice], object],
         events: VoiceEvents,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ):
         self.rate, self._identity = rate, identity
-        self._share, self._events, self._say = share, events, say
+        self._share, self._events, self._notify = share, events, notify
         self._uses = Counter(source for utterance in utterances for source in sources_of(utterance.job))
         self._upcoming = deque(self._uses)
-        self._waiting: defaultdict[Source, list[Utterance]] = defaultdict(list)
+        self._waiting: defaultdict[VoiceSource, list[Utterance]] = defaultdict(list)
         for utterance in utterances:
             for source in sources_of(utterance.job):
                 self._waiting[source].append(utterance)
-        self._open: set[Source] = set()
-        self._shared: dict[Source, object] = {}
-        self._failed: dict[Source, Exception] = {}
-        self._unencoded: deque[Unencoded] = deque()
+        self._open: set[VoiceSource] = set()
+        self._shared: dict[VoiceSource, object] = {}
+        self._failed: dict[VoiceSource, Exception] = {}
+        self._pending: deque[PendingVoice] = deque()
         self._told: set[Path] = set()
 
     def __enter__(self) -> SharedVoices:
@@ -95,26 +95,26 @@ class SharedVoices:
         return len(self._open) > len(self._shared)
 
     @property
-    def unencoded(self) -> int:
-        return len(self._unencoded)
+    def pending(self) -> int:
+        return len(self._pending)
 
-    def to_encode(self) -> Unencoded | None:
+    def to_encode(self) -> PendingVoice | None:
         """The next recording for a worker to encode; `encoded` or `again` has to follow."""
-        return self._unencoded.popleft() if self._unencoded else None
+        return self._pending.popleft() if self._pending else None
 
-    def again(self, unencoded: Unencoded, most: int) -> None:
+    def again(self, pending: PendingVoice, limit: int) -> None:
         """Its worker died. At most so many may."""
-        tries = unencoded.tries + 1
-        if tries > most:
-            path = unencoded.source.path
-            self._settle(unencoded.source, VoxError(f"{path}: {counted(tries, 'worker')} died while encoding it"))
+        tries = pending.tries + 1
+        if tries > limit:
+            path = pending.source.path
+            self._settle(pending.source, VoxError(f"{path}: {counted(tries, 'worker')} died while encoding it"))
         else:
-            self._unencoded.append(unencoded._replace(tries=tries))
+            self._pending.append(pending._replace(tries=tries))
 
-    def encoded(self, source: Source, future: Future[EncodedVoice]) -> None:
+    def encoded(self, source: VoiceSource, future: Future[EncodedVoice]) -> None:
         self._settle(source, future.exception() or future.result())
 
-    def of(self, utterance: Utterance) -> Iterator[tuple[Source, object]]:
+    def of(self, utterance: Utterance) -> Iterator[tuple[VoiceSource, object]]:
         """What goes with a line."""
         return ((source, self._shared[source]) for source in sources_of(utterance.job))
 
@@ -126,7 +126,7 @@ class SharedVoices:
                 self._open.discard(source)
                 self._shared.pop(source, None)
 
-    def _read(self, source: Source) -> Voice | EncodedVoice:
+    def _read(self, source: VoiceSource) -> Recording | EncodedVoice:
         """Runs in a thread."""
         if source.use != "named":
             return read_voice(source.path, self.rate)
@@ -136,19 +136,19 @@ class SharedVoices:
     def _encoder(self) -> str:
         return self._identity()
 
-    def _was_read(self, source: Source, future: Future[Voice | EncodedVoice]) -> None:
+    def _was_read(self, source: VoiceSource, future: Future[Recording | EncodedVoice]) -> None:
         found = future.exception() or future.result()
-        if isinstance(found, Voice):
-            self._unencoded.append(Unencoded(source, found))
+        if isinstance(found, Recording):
+            self._pending.append(PendingVoice(source, found))
         else:
             self._settle(source, found)
 
-    def _settle(self, source: Source, found: EncodedVoice | BaseException) -> None:
+    def _settle(self, source: VoiceSource, found: EncodedVoice | BaseException) -> None:
         if isinstance(found, EncodedVoice):
             self._shared[source] = self._share(found)
             if source.use != "named" and source.path not in self._told and found.notes:
                 self._told.add(source.path)
-                self._say(f"{source.path}: {', '.join(found.notes)}")
+                self._notify(f"{source.path}: {', '.join(found.notes)}")
         else:
             self._failed[source] = found if isinstance(found, Exception) else VoxError(str(found))
             self._open.discard(source)

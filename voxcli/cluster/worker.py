@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Literal
 
 from voxcli import faults
-from voxcli.audio.read import Voice
-from voxcli.cluster.messages import Hello, Landed, Order, Orders, Report
-from voxcli.cluster.queues import Inbox, Outbox
+from voxcli.audio.read import Recording
+from voxcli.cluster.messages import FinishedResult, PollReply, WorkerConfig, WorkerReady, WorkItem
+from voxcli.cluster.queues import ResultQueue, WorkQueue
 from voxcli.engine.load import load_engine
 from voxcli.errors import ModelError, in_one_line
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
-from voxcli.model.hub import choose_here
+from voxcli.model.hub import resolve_here
 from voxcli.voices.source import EncodedVoice
 
 HELD = 64 << 20  # bytes of files that wait in a worker for being asked for
@@ -41,9 +41,9 @@ class _Stop(BaseException):
 
 
 class Worker:
-    def __init__(self, orders: Orders):
-        self._orders = orders
-        self._inbox = Inbox()
+    def __init__(self, config: WorkerConfig):
+        self._config = config
+        self._work = WorkQueue()
         self._known: dict[str, EncodedVoice] = {}  # voices of lines that have not begun
         self._remarks: deque[str] = deque()
         self._patches: dict[str, int] | None = None
@@ -53,73 +53,73 @@ class Worker:
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     # -- what is asked from outside -----------------------------------------------------------------------------
-    def load(self) -> Hello:
+    def load(self) -> WorkerReady:
         """Bring the model up and begin; takes seconds. Raises ModelError with the name of this machine."""
-        host, orders = socket.gethostname(), self._orders
-        os.environ["OMP_NUM_THREADS"] = str(orders.threads)  # read when torch is imported, which nobody has done yet
+        host, config = socket.gethostname(), self._config
+        os.environ["OMP_NUM_THREADS"] = str(config.threads)  # read when torch is imported, which nobody has done yet
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # see `voxcli.cli.main`
         try:
-            choice = choose_here(orders.model, orders.identity, orders.options.lora)
+            choice = resolve_here(config.model, config.identity, config.options.lora)
             import torch
 
-            torch.set_num_threads(orders.threads)
-            self._loaded = load_engine(orders.options, self._remarks.append, choice)
+            torch.set_num_threads(config.threads)
+            self._loaded = load_engine(config.options, self._remarks.append, choice)
         except ModelError as error:
             raise type(error)(f"{host}: {error}") from None
         shares = self._shares()
         if not shares:
             self._scratch = tempfile.TemporaryDirectory(prefix="voxcpm2-")
-        self._root = Path(orders.folder) if self._scratch is None else Path(self._scratch.name)
-        self._outbox = Outbox(HELD, None if shares else self._content)
+        self._root = Path(config.folder) if self._scratch is None else Path(self._scratch.name)
+        self._results = ResultQueue(HELD, None if shares else self._content)
         engine = self._loaded.engine
         engine.on_patch = self._after_a_step
         self._thread = threading.Thread(target=self._speak, name="session", daemon=True)
         self._thread.start()
-        return Hello(host, os.getpid(), engine.scheduler.most, engine.model.patch_s, self._loaded.name)
+        return WorkerReady(host, os.getpid(), engine.scheduler.max_running, engine.model.patch_s, self._loaded.name)
 
-    def put(self, orders: Sequence[Order], *voices: EncodedVoice) -> None:
+    def put(self, items: Sequence[WorkItem], *voices: EncodedVoice) -> None:
         """Lines to speak, in this order; their `out` is a path from the output folder."""
-        for order in orders:
-            self._known[order.utterance.job.id] = EncodedVoice.of_parts(
-                [voices[place].copied() for place in order.voices]
+        for item in items:
+            self._known[item.utterance.job.id] = EncodedVoice.of_parts(
+                [voices[place].copied() for place in item.voices]
             )
-        self._inbox.put([self._placed(order.utterance) for order in orders])
+        self._work.put([self._placed(item.utterance) for item in items])
 
-    def take(self, wait_s: float) -> Report:
+    def take(self, wait_s: float) -> PollReply:
         """What has landed; waits for the first for that long."""
-        landed = self._outbox.take(wait_s, LINGER_S, REPORT)
+        landed = self._results.take(wait_s, LINGER_S, REPORT)
         return self._report(landed)
 
     def give_back(self, count: int) -> list[str]:
         """At most so many lines that have not begun: they are no longer this worker's."""
-        identities = self._inbox.give_back(count)
+        identities = self._work.give_back(count)
         for identity in identities:
             del self._known[identity]
         return identities
 
-    def encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> EncodedVoice:
+    def encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
         """A recording's latents. On CUDA by the thread that speaks: no other may use the device beside it."""
         if self._loaded.engine.model.device.type != "cuda":
             return self._encode(voice, use)
         answer: Future[EncodedVoice] = Future()
 
-        def errand() -> None:
+        def call() -> None:
             try:
                 answer.set_result(self._encode(voice, use))
             except Exception as error:
                 answer.set_exception(error)
 
-        self._inbox.send(errand)
+        self._work.send(call)
         return answer.result()
 
-    def stop(self) -> Report:
+    def stop(self) -> PollReply:
         """End: what is finished is still written and told, what is under way is dropped."""
         self._stopping = True
-        self._inbox.close()
-        self._outbox.wake()
+        self._work.close()
+        self._results.wake()
         self._thread.join()
-        landed: list[Landed] = []
-        while more := self._outbox.take(0.0, 0.0, REPORT):
+        landed: list[FinishedResult] = []
+        while more := self._results.take(0.0, 0.0, REPORT):
             landed += more
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -133,9 +133,9 @@ class Worker:
             self._loaded.engine,
             (),
             self._root,
-            log=self._outbox,
-            say=self._remarks.append,
-            feed=self._inbox,
+            log=self._results,
+            notify=self._remarks.append,
+            feed=self._work,
             voices=_Known(self._known),
         )
         try:
@@ -146,7 +146,7 @@ class Worker:
             self._ended = "it was stopped"
         except BaseException as error:
             self._ended = in_one_line(error) if isinstance(error, Exception) else type(error).__name__
-        self._outbox.wake()
+        self._results.wake()
 
     def _after_a_step(self, patches: dict[str, int]) -> None:
         if self._stopping:
@@ -155,7 +155,7 @@ class Worker:
         self._steps += 1
 
     # -- small things -------------------------------------------------------------------------------------------
-    def _encode(self, voice: Voice, use: Literal["reference", "prompt"]) -> EncodedVoice:
+    def _encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
         faults.point("voice")
         padding: Literal["right", "left"] = "right" if use == "reference" else "left"
         latents = self._loaded.engine.encode_voice(voice.samples, key=voice.sha256, padding=padding).numpy()
@@ -167,10 +167,10 @@ class Worker:
 
     def _shares(self) -> bool:
         """Whether the output folder, as the driver knows it, is here and may be written in."""
-        probe = Path(self._orders.folder, self._orders.probe)
+        probe = Path(self._config.folder, self._config.probe)
         try:
             faults.point("probe")
-            return probe.read_text(encoding="utf-8") == self._orders.nonce and os.access(probe.parent, os.W_OK)
+            return probe.read_text(encoding="utf-8") == self._config.nonce and os.access(probe.parent, os.W_OK)
         except OSError:
             return False
 
@@ -180,12 +180,12 @@ class Worker:
         path.unlink()
         return content
 
-    def _report(self, landed: Sequence[Landed]) -> Report:
-        return Report(
+    def _report(self, landed: Sequence[FinishedResult]) -> PollReply:
+        return PollReply(
             landed=tuple(landed),
-            rows=self._loaded.engine.scheduler.most,
+            rows=self._loaded.engine.scheduler.max_running,
             steps=self._steps,
-            patches=self._patches if self._orders.watched else None,
+            patches=self._patches if self._config.watched else None,
             remarks=tuple(self._remarks.popleft() for _ in range(len(self._remarks))),
             ended=None if landed else self._ended,  # whoever hears that it has ended asks for nothing more
         )

@@ -23,7 +23,7 @@ from rich.table import Table
 from voxcli.diagnostics.breakdown import busy_shares, time_parts
 from voxcli.diagnostics.roofline import Rates, measure_rates, step_costs
 from voxcli.engine.engine import Engine
-from voxcli.engine.load import Loaded
+from voxcli.engine.load import LoadedEngine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
 from voxcli.model.prompt import Prompt, build_prompt
@@ -33,7 +33,7 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in th
 
 
 @dataclass(frozen=True)
-class Row:
+class Measurement:
     """One number of requests at once.
 
     ms_per_step:   wall time of one step of all requests, prefill and audio decode included.
@@ -43,7 +43,7 @@ class Row:
     first_patch_s: from a request's start to its first patch; the median.
     gpu_memory_gb: most memory in use; None without a GPU.
     gpu_busy:      share of a batch's wall time in which the GPU has work, and
-    gpu_kernels:   in which a kernel runs, by the profiler (see `Busy`); None without a GPU.
+    gpu_kernels:   in which a kernel runs, by the profiler (see `GpuUtilization`); None without a GPU.
     floor_ms:      the least a step can take on this device (see `roofline`).
     parts_ms:      what the parts of a step take alone, the time the GPU has no work, and what is left of ms_per_step.
     """
@@ -67,7 +67,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Report:
+class BenchReport:
     """Rows with all that is needed to read them later."""
 
     model: str
@@ -83,7 +83,7 @@ class Report:
     cfg: float
     copy_gb_per_s: float
     matmul_tflops: float
-    rows: tuple[Row, ...]
+    rows: tuple[Measurement, ...]
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -134,7 +134,7 @@ class Report:
 
 
 @dataclass(frozen=True)
-class Load:
+class Workload:
     """What every request of a benchmark asks for."""
 
     patches: int
@@ -154,7 +154,9 @@ class Load:
         )
 
 
-def run_bench(loaded: Loaded, concurrency: Sequence[int], load: Load, on_row: Callable[[int], None]) -> Report:
+def run_bench(
+    loaded: LoadedEngine, concurrency: Sequence[int], load: Workload, on_row: Callable[[int], None]
+) -> BenchReport:
     """Measure each number of requests at once, after the same work once to warm up. `on_row` hears what comes next."""
     engine = loaded.engine
     model = engine.model
@@ -165,7 +167,7 @@ def run_bench(loaded: Loaded, concurrency: Sequence[int], load: Load, on_row: Ca
         for patches in (min(2, load.patches), load.patches):  # a prefill is captured when its size comes again
             _generate(engine, requests, load, patches)
         rows.append(_measure(engine, requests, load, rates))
-    return Report(
+    return BenchReport(
         model=loaded.name,
         device=device_name(model.device),
         torch=torch.__version__,
@@ -196,7 +198,7 @@ def _prompt(engine: Engine, tokens: int) -> Prompt:
     )
 
 
-def _generate(engine: Engine, requests: int, load: Load, patches: int) -> tuple[list[Clip], list[float]]:
+def _generate(engine: Engine, requests: int, load: Workload, patches: int) -> tuple[list[Clip], list[float]]:
     """The clips, and when each was there: seconds after all requests were."""
     prompt, sampling = _prompt(engine, load.prompt_tokens), load.sampling(patches)
     began = time.perf_counter()
@@ -209,7 +211,7 @@ def _generate(engine: Engine, requests: int, load: Load, patches: int) -> tuple[
     return clips, arrivals
 
 
-def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
+def _measure(engine: Engine, requests: int, load: Workload, rates: Rates) -> Measurement:
     device = engine.model.device
     on_gpu = device.type == "cuda"
     if on_gpu:
@@ -225,7 +227,7 @@ def _measure(engine: Engine, requests: int, load: Load, rates: Rates) -> Row:
     busy = busy_shares(lambda: _generate(engine, requests, load, load.patches)) if on_gpu else None
     if busy is not None:
         parts_ms["idle"] = ms_per_step * (1 - busy.launches)
-    return Row(
+    return Measurement(
         requests=requests,
         ms_per_step=ms_per_step,
         rtf=statistics.median(rtfs),

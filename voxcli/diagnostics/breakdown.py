@@ -47,7 +47,7 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
     return seconds | {"audio decode": decode / REPEATS}
 
 
-class Busy(NamedTuple):
+class GpuUtilization(NamedTuple):
     """Shares of the wall time of some work.
 
     launches: in which the GPU works at something it was given: a kernel, a copy, or a graph from its first kernel to
@@ -59,7 +59,7 @@ class Busy(NamedTuple):
     kernels: float
 
 
-def busy_shares(work: Callable[[], object]) -> Busy:
+def busy_shares(work: Callable[[], object]) -> GpuUtilization:
     """How busy some work keeps the GPU, by torch's profiler. It slows every kernel's start down, so pauses look longer
     than they are.
     """
@@ -75,7 +75,7 @@ def busy_shares(work: Callable[[], object]) -> Busy:
     for event, (start, end) in zip(events, kernels, strict=True):
         first, last = launches.get(event.correlation_id(), (start, end))
         launches[event.correlation_id()] = min(first, start), max(last, end)
-    return Busy(covered(launches.values()) / wall, covered(kernels) / wall)
+    return GpuUtilization(covered(launches.values()) / wall, covered(kernels) / wall)
 
 
 def covered(spans: Iterable[tuple[int, int]]) -> int:

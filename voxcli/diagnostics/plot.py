@@ -11,7 +11,7 @@ from voxcli.extras import install_hint
 from voxcli.files.write import check_place, write_atomic
 
 if TYPE_CHECKING:
-    from voxcli.diagnostics.bench import Report
+    from voxcli.diagnostics.bench import BenchReport
 
 
 def check_plot(path: Path) -> None:
@@ -27,7 +27,7 @@ def check_plot(path: Path) -> None:
     check_place(path)
 
 
-def write_plot(report: Report, path: Path) -> None:
+def write_plot(report: BenchReport, path: Path) -> None:
     """Write the picture whole or not at all. Raises OutputError."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

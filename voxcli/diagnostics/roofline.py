@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from voxcli.model.config import ModelConfig, TransformerConfig
-from voxcli.model.locdit import still_steps
+from voxcli.model.locdit import zero_init_steps
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def step_costs(
 ) -> dict[str, Cost]:
     """Parts of one step of `requests` requests that have `positions` positions each."""
     width = dtype.itemsize
-    evaluations = solver_steps - still_steps(solver_steps)
+    evaluations = solver_steps - zero_init_steps(solver_steps)
     base, residual = parameters(config.base_lm), parameters(config.residual_lm)
     locdit, locenc = parameters(config.locdit), parameters(config.locenc)
     hidden, dit = config.lm_config.hidden_size, config.locdit.hidden_size

@@ -64,7 +64,7 @@ class _Group:
     members: list[Finished]
     audio: list[Download]
     latents: list[Download]
-    sound: Download
+    finite: Download
     began: float
 
 
@@ -110,7 +110,7 @@ class AudioStage:
             group, self._waiting = self._waiting[: self._clips], self._waiting[self._clips :]
             self._start(group)
         ready, self._failed = self._failed, []
-        while self._on_the_way and (idle or self._on_the_way[0].sound.ready):
+        while self._on_the_way and (idle or self._on_the_way[0].finite.ready):
             ready += self._take(self._on_the_way.popleft())
         return [decoded for decoded in ready if not decoded.finished.cancelled]
 
@@ -129,23 +129,23 @@ class AudioStage:
     def _start(self, members: list[Finished]) -> None:
         began = time.perf_counter()
         try:
-            spoil = faults.point("decode")
+            inject_nan = faults.point("decode")
             with self._beside():
                 audio = self.decoder.decode([f.behind_context(f.latents) for f in members])
                 audio = [
                     samples[len(f.context) * self._model.patch_samples :]
                     for f, samples in zip(members, audio, strict=True)
                 ]
-                if spoil:
+                if inject_nan:
                     audio[0].fill_(torch.nan)
                 # A sum is finite when all of its numbers are: samples lie between -1 and 1.
-                sound = [samples.sum() + f.latents.sum() for f, samples in zip(members, audio, strict=True)]
+                finite = [samples.sum() + f.latents.sum() for f, samples in zip(members, audio, strict=True)]
                 # The flags last: once they are here all of the group is.
                 group = _Group(
                     members,
                     [Download(samples) for samples in audio],
                     [Download(f.latents) for f in members],
-                    Download(torch.stack(sound).isfinite()),
+                    Download(torch.stack(finite).isfinite()),
                     began,
                 )
         except Exception as error:
@@ -163,10 +163,10 @@ class AudioStage:
         self._on_the_way.append(group)
 
     def _take(self, group: _Group) -> list[Decoded]:
-        sound = group.sound.wait().tolist()
+        finite = group.finite.wait().tolist()
         seconds = (time.perf_counter() - group.began) / len(group.members)
         taken = []
-        for finished, audio, latents, fine in zip(group.members, group.audio, group.latents, sound, strict=True):
+        for finished, audio, latents, fine in zip(group.members, group.audio, group.latents, finite, strict=True):
             if fine:
                 taken.append(Decoded(finished, audio.wait().numpy(), latents.wait(), seconds=seconds))
             else:

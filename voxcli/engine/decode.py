@@ -54,14 +54,14 @@ class AudioDecoder:
     def _groups(self, patches: list[int], whole: bool) -> Iterator[list[int]]:
         """Clips of like length together: the shorter ones of a group are padded to its longest."""
         order = sorted(range(len(patches)), key=lambda i: patches[i])
-        most = self.clips if whole else min(self.clips, self.frames // MIN_FRAMES)
+        limit = self.clips if whole else min(self.clips, self.frames // MIN_FRAMES)
         if self.model.device.type == "cpu":
-            most = 1  # nothing is gained there by more, and so a clip's last bits do not depend on the others
+            limit = 1  # nothing is gained there by more, and so a clip's last bits do not depend on the others
         while order:
-            count = most
+            count = limit
             if whole and self.fused is not None:
                 longest = max(1, patches[order[-1]] * self.model.config.patch_size)
-                count = max(1, min(most, WHOLE_BYTES // (longest * self.fused.bytes_per_frame)))
+                count = max(1, min(limit, WHOLE_BYTES // (longest * self.fused.bytes_per_frame)))
             yield order[-count:]
             del order[-count:]
 

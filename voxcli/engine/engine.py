@@ -43,10 +43,10 @@ class Engine:
         self,
         model: VoxCPM2,
         config: EngineConfig = DEFAULT,
-        say: Callable[[str], None] = lambda remark: None,
+        notify: Callable[[str], None] = lambda remark: None,
     ):
         """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
-        self.model, self.config, self._say = model, config, say
+        self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
@@ -73,7 +73,7 @@ class Engine:
                 self.config.pages or default_pages(self.model, self.config, rows),
                 padded=on_cuda if self.config.pad_to_bucket is None else self.config.pad_to_bucket,
                 graphs=on_cuda and self.config.graphs is not False,
-                say=self._say,
+                notify=self._notify,
             )
         except Exception as error:
             if self.config.max_batch is not None or rows == 1 or not is_out_of_memory(error):
@@ -86,7 +86,7 @@ class Engine:
             return False
         exactness = examine(self.model)
         if not exactness.holds:
-            self._say(f"the same seed gives the same speech here, but its {exactness}")
+            self._notify(f"the same seed gives the same speech here, but its {exactness}")
         return exactness.holds
 
     # -- requests in ------------------------------------------------------------------------------------------
@@ -181,8 +181,8 @@ class Engine:
 
     def _pulls(self, ahead: int | None) -> bool:
         if ahead is None:
-            return self.scheduler.waiting < 2 * self.scheduler.most
-        return len(self.scheduler) < self.scheduler.most + ahead
+            return self.scheduler.waiting < 2 * self.scheduler.max_running
+        return len(self.scheduler) < self.scheduler.max_running + ahead
 
     def patches_so_far(self, request_id: str, first: int) -> torch.Tensor:
         """Patches first .. of a running request, float32[n, patch_size, feat_dim]; none while it waits."""
@@ -230,7 +230,7 @@ class Engine:
         return done
 
     def _prefill(self) -> None:
-        plan = list(self.scheduler.prefills(self._prefill_tokens))
+        plan = list(self.scheduler.schedule_prefill(self._prefill_tokens))
         if plan:
             shares = {sequence.request_id: share for sequence, share in plan}
             self._isolate([sequence for sequence, _ in plan], lambda rows: self._run_prefill(rows, shares))
@@ -263,7 +263,7 @@ class Engine:
     def _make_room(self, ready: list[Sequence]) -> list[Sequence]:
         """Give every ready row the page of its next patch; when pages run out the youngest rows give way."""
         for sequence in list(ready):
-            while sequence in ready and not self.scheduler.grow(sequence):
+            while sequence in ready and not self.scheduler.allocate_next(sequence):
                 youngest = max(self.scheduler.running, key=lambda s: s.order)
                 assert len(self.scheduler.running) > 1, "one request alone always fits: add() saw to that"
                 self._preempt(youngest)
@@ -391,20 +391,20 @@ class Engine:
         """A clip can't be decoded: let the rows of fewer requests, and their graphs, take memory. One that runs alone
         is waited for.
         """
-        if len(self.scheduler.running) > 1 or (not self.scheduler.running and self.scheduler.most > 1):
+        if len(self.scheduler.running) > 1 or (not self.scheduler.running and self.scheduler.max_running > 1):
             self._shrink()
         elif not self.scheduler.running:
             self.audio.give_up()
 
     def _shrink(self) -> None:
         """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
-        at_once = len(self.scheduler.running) or self.scheduler.most
-        most = max(1, at_once // 2)
-        self._say(f"out of memory with {counted(at_once, 'request')} at once; going on with {most}")
-        while len(self.scheduler.running) > most:
+        at_once = len(self.scheduler.running) or self.scheduler.max_running
+        max_running = max(1, at_once // 2)
+        self._notify(f"out of memory with {counted(at_once, 'request')} at once; going on with {max_running}")
+        while len(self.scheduler.running) > max_running:
             self._preempt(self.scheduler.running[-1])
-        self.scheduler.most = most
-        self.runner.shrink(most)
+        self.scheduler.max_running = max_running
+        self.runner.shrink(max_running)
         self.counters.shrinks += 1
 
     def check_integrity(self) -> None:

@@ -60,8 +60,8 @@ class Captured(Generic[Output]):
 class Capturer:
     """Captures work that runs on one stream, in memory that all its graphs share: no two of them run at once."""
 
-    def __init__(self, device: torch.device, say: Callable[[str], None]):
-        self.device, self._say = device, say
+    def __init__(self, device: torch.device, notify: Callable[[str], None]):
+        self.device, self._notify = device, notify
         self._pool: Any = None  # a handle of torch's
 
     def capture(
@@ -84,7 +84,7 @@ class Capturer:
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise
-            self._say(f"no CUDA graph for {what}, {instead}: {str(error).strip().splitlines()[0]}")
+            self._notify(f"no CUDA graph for {what}, {instead}: {str(error).strip().splitlines()[0]}")
             return None
         self._pool = self._pool or graph.pool()
         return Captured(graph, inputs, output)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from voxcli.errors import DeviceError, VoxError, in_one_line, quoted
 from voxcli.memory import is_out_of_memory
-from voxcli.model.hub import Choice, choose_model
+from voxcli.model.hub import ResolvedModel, resolve_model
 
 if TYPE_CHECKING:
     from voxcli.engine.engine import Engine
@@ -36,7 +36,7 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedEngine:
     engine: Engine
     name: str  # of the model, with device and dtype, for people
     folder: Path  # of its checkpoint
@@ -49,13 +49,16 @@ class Loaded:
 
 
 def load_engine(
-    options: ModelOptions, say: Callable[[str], None], choice: Choice | None = None, requests: int | None = None
-) -> Loaded:
+    options: ModelOptions,
+    notify: Callable[[str], None],
+    choice: ResolvedModel | None = None,
+    requests: int | None = None,
+) -> LoadedEngine:
     """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError.
 
     requests: how many will come at most; None: unknown.
     """
-    choice = choice or choose_model(options.model, say)
+    choice = choice or resolve_model(options.model, notify)
     values = {name: getattr(options, name) for name in ENGINE_OPTIONS} | {"requests": requests}
     with _fitting(choice.name):
         from voxcli.engine.config import EngineConfig
@@ -64,13 +67,13 @@ def load_engine(
 
         model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
         config = EngineConfig(**{name: value for name, value in values.items() if value is not None})
-        engine = Engine(model, config, say)
+        engine = Engine(model, config, notify)
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
     name = f"{choice.name}{adapted} on {model.device}, {str(model.dtype).removeprefix('torch.')}"
-    return Loaded(engine, name, choice.folder)
+    return LoadedEngine(engine, name, choice.folder)
 
 
-def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) -> Loaded:
+def random_engine(size: str, options: ModelOptions, notify: Callable[[str], None]) -> LoadedEngine:
     """An engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
     from voxcli.engine.config import EngineConfig
     from voxcli.engine.engine import Engine
@@ -87,8 +90,8 @@ def random_engine(size: str, options: ModelOptions, say: Callable[[str], None]) 
     dtype = resolve_dtype(options.dtype, device, count_parameters(empty_model(config)))
     name = f"random weights of {size}'s size on {device}, {str(dtype).removeprefix('torch.')}"
     with _fitting(name):
-        engine = Engine(random_model(config, device, dtype), EngineConfig(max_batch=options.max_batch), say)
-    return Loaded(engine, name, Path())
+        engine = Engine(random_model(config, device, dtype), EngineConfig(max_batch=options.max_batch), notify)
+    return LoadedEngine(engine, name, Path())
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from voxcli.model.locdit import Schedule
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
 
 
-def choose_attention(device: torch.device, dtype: torch.dtype, say: Callable[[str], None]) -> PagedAttention:
+def choose_attention(device: torch.device, dtype: torch.dtype, notify: Callable[[str], None]) -> PagedAttention:
     """vLLM's kernels on CUDA where they are to be had, plain torch elsewhere."""
     if device.type != "cuda" or dtype == torch.float32:  # FlashAttention computes in 16 bit
         return TorchPagedAttention()
@@ -32,17 +32,17 @@ def choose_attention(device: torch.device, dtype: torch.dtype, say: Callable[[st
     try:
         return VllmPagedAttention.load()
     except ImportError as error:
-        say(f"vLLM attention is unavailable, using torch ({error}); to install it: {install_hint('vllm')}")
+        notify(f"vLLM attention is unavailable, using torch ({error}); to install it: {install_hint('vllm')}")
         return TorchPagedAttention()
 
 
 class Runner:
     def __init__(
-        self, model: VoxCPM2, rows: int, pages: int, *, padded: bool, graphs: bool, say: Callable[[str], None]
+        self, model: VoxCPM2, rows: int, pages: int, *, padded: bool, graphs: bool, notify: Callable[[str], None]
     ):
         """rows: most requests at once; pages: of the cache, beside the padding page."""
         self.model, self.padded = model, padded
-        self.attend = choose_attention(model.device, model.dtype, say)
+        self.attend = choose_attention(model.device, model.dtype, notify)
         self.state = StateTable(model, rows)
         self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
         self.largest = rows
@@ -53,7 +53,7 @@ class Runner:
         self._capturer: Capturer | None = None
         # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
         if graphs and self.attend.fixed_shapes:
-            self._capturer = Capturer(model.device, say)
+            self._capturer = Capturer(model.device, notify)
             self.graphs = StepGraphs(self._widest_step, rows, self._capturer)
             self.prefill_graphs = PrefillGraphs(self._run_prefill, self._capturer)
 
@@ -61,7 +61,7 @@ class Runner:
         """Run chunks of many rows in one packed call; hidden states of those that end their prompt, in order. They
         hold until the next prefill.
         """
-        spoil = faults.point("prefill")
+        inject_nan = faults.point("prefill")
         exact = Size.of(chunks)
         padded = exact.padded(self.largest, self._context) if self.padded else None
         size = padded or exact
@@ -73,7 +73,7 @@ class Runner:
             hidden = self._run_prefill(size, upload(layout, self.model.device), upload(patches, self.model.device))
         if not exact.ends:
             return None
-        if spoil:
+        if inject_nan:
             hidden.mu.fill_(torch.nan)
         return Hidden(hidden.mu[: exact.ends], hidden.stop[: exact.ends])
 

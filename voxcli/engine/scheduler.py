@@ -18,7 +18,7 @@ class Scheduler:
     def __init__(self, pool: PagePool, state: StateTable):
         self.pool, self.state = pool, state
         self.running: list[Sequence] = []  # in order of admission
-        self.most = state.free  # requests at once; fewer after memory has run out
+        self.max_running = state.free  # requests at once; fewer after memory has run out
         self._waiting: list[tuple[bool, int, int, Sequence]] = []
 
     def __len__(self) -> int:
@@ -45,7 +45,7 @@ class Scheduler:
     def admit(self) -> list[Sequence]:
         """Give rows and pages for their prompt and first patch to waiting requests, as many as fit."""
         admitted = []
-        while self._waiting and len(self.running) < self.most:
+        while self._waiting and len(self.running) < self.max_running:
             sequence = self._waiting[0][-1]
             need = pages_for(sequence.prompt_length + 1)
             # Rows that run need a page now and then: without a reserve a newcomer would be preempted at once.
@@ -60,7 +60,7 @@ class Scheduler:
             admitted.append(sequence)
         return admitted
 
-    def prefills(self, budget: int) -> Iterator[tuple[Sequence, int]]:
+    def schedule_prefill(self, budget: int) -> Iterator[tuple[Sequence, int]]:
         """Rows that still have positions to prefill, as many as the token budget has room for, each with its share.
 
         Where a prompt is cut into chunks depends on its own length alone, so that its last bits do too.
@@ -74,7 +74,7 @@ class Scheduler:
                 yield sequence, share
                 left -= share
 
-    def grow(self, sequence: Sequence) -> bool:
+    def allocate_next(self, sequence: Sequence) -> bool:
         """Make sure the next patch has its page; False when none is free."""
         missing = pages_for(sequence.length + 1) - len(sequence.pages)
         if missing <= 0:

@@ -19,7 +19,7 @@ RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 
 
 MAX_NAME_BYTES = 255  # of one name in a path, on all usual file systems
-LONGEST_NAME = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
+MAX_ID_BYTES = 180  # bytes; file systems stop at 255, and a temporary name beside the file is longer
 
 
 # What most names are, on which nothing below would act: tests much cheaper than acting.
@@ -31,7 +31,7 @@ def safe_name(identity: str) -> str:
     if PLAIN_NAME.fullmatch(identity):
         return identity
     name = UNSAFE.sub("_", unicodedata.normalize("NFC", identity)).strip(" .")
-    name = name.encode()[:LONGEST_NAME].decode(errors="ignore").rstrip(" .")
+    name = name.encode()[:MAX_ID_BYTES].decode(errors="ignore").rstrip(" .")
     return f"_{name}" if not name or RESERVED.fullmatch(name) else name
 
 

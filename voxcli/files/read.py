@@ -17,8 +17,8 @@ from typing import BinaryIO
 DIGEST_DIGITS = 16  # of a digest as results keep it: 64 bits
 
 
-def check_regular(path: Path, most: int | None = None) -> None:
-    """Raise OSError for what is not there, is a folder, pipe, device or socket, or has more than `most` bytes."""
+def check_regular(path: Path, limit: int | None = None) -> None:
+    """Raise OSError for what is not there, is a folder, pipe, device or socket, or has more than `limit` bytes."""
     try:
         state = os.stat(path)
     except ValueError as error:  # a NUL in the name
@@ -27,8 +27,8 @@ def check_regular(path: Path, most: int | None = None) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not stat.S_ISREG(state.st_mode):
         raise OSError("not a regular file")
-    if most is not None and state.st_size > most:
-        raise _too_large(most)
+    if limit is not None and state.st_size > limit:
+        raise _too_large(limit)
 
 
 def open_regular(path: Path) -> BinaryIO:
@@ -37,26 +37,26 @@ def open_regular(path: Path) -> BinaryIO:
     return open(path, "rb")
 
 
-def read_regular(path: Path, most: int) -> bytes:
-    """The content of a regular file of `most` bytes at most. Raises OSError for anything else."""
-    check_regular(path, most)
+def read_regular(path: Path, limit: int) -> bytes:
+    """The content of a regular file of `limit` bytes at most. Raises OSError for anything else."""
+    check_regular(path, limit)
     with open(path, "rb") as file:
-        return read_stream(file, most)
+        return read_stream(file, limit)
 
 
-def read_named(path: Path, most: int) -> bytes:
+def read_named(path: Path, limit: int) -> bytes:
     """The same of what a person named on the command line, who may as well give the end of a pipe."""
     with open(path, "rb") as file:
-        return read_stream(file, most)
+        return read_stream(file, limit)
 
 
-def read_stream(stream: BinaryIO, most: int) -> bytes:
-    """All that comes from a stream. Raises OSError as soon as it is more than `most` bytes."""
+def read_stream(stream: BinaryIO, limit: int) -> bytes:
+    """All that comes from a stream. Raises OSError as soon as it is more than `limit` bytes."""
     content = io.BytesIO()
     while block := stream.read(1 << 20):
         content.write(block)
-        if content.tell() > most:
-            raise _too_large(most)
+        if content.tell() > limit:
+            raise _too_large(limit)
     return content.getvalue()
 
 
@@ -67,8 +67,8 @@ def files_with(suffix: str, folder: Path) -> list[Path]:
     return []
 
 
-def _too_large(most: int) -> OSError:
-    return OSError(f"it is larger than {most:,} bytes")
+def _too_large(limit: int) -> OSError:
+    return OSError(f"it is larger than {limit:,} bytes")
 
 
 def content_digest(path: Path) -> str:

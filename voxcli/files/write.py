@@ -16,7 +16,7 @@ from voxcli import faults
 from voxcli.errors import OutputError
 from voxcli.files.names import unusable_name
 from voxcli.interrupts import cleanup
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 
 # Names of files being written, for `Path.glob`: what a killed process leaves behind.
 TEMPORARY = ".voxcpm2-*.part"
@@ -31,13 +31,13 @@ def is_temporary(name: str) -> bool:
 def check_place(path: Path) -> None:
     """Raise OutputError when no file could be written there. Cheap, for before the work; creates nothing."""
     if why := unusable_name(path):
-        raise OutputError(f"{shown(path)}: can't be written ({why})")
+        raise OutputError(f"{printable(path)}: can't be written ({why})")
     if os.path.isdir(path):
-        raise OutputError(f"{shown(path)}: this is a folder; name a file in it")
+        raise OutputError(f"{printable(path)}: this is a folder; name a file in it")
     if not os.path.isdir(path.parent):
-        raise OutputError(f"{shown(path)}: there is no folder {shown(path.parent)}")
+        raise OutputError(f"{printable(path)}: there is no folder {printable(path.parent)}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise OutputError(f"{shown(path)}: no permission to write in {shown(path.parent)}")
+        raise OutputError(f"{printable(path)}: no permission to write in {printable(path.parent)}")
 
 
 def write_atomic(path: Path, data: bytes) -> None:
@@ -73,7 +73,9 @@ def _beside(path: Path) -> Iterator[BinaryIO]:
         os.replace(temporary, path)
         _sync_folder(path.parent)
     except (OSError, ValueError) as error:
-        raise OutputError(f"{shown(path)}: can't be written ({getattr(error, 'strerror', None) or error})") from error
+        raise OutputError(
+            f"{printable(path)}: can't be written ({getattr(error, 'strerror', None) or error})"
+        ) from error
     finally:
         with suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)

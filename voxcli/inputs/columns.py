@@ -99,16 +99,16 @@ class Columns:
         taken: dict[str, str] = {}
         for place, name in enumerate(names):
             field = self.field(name) if name else None
-            shown = name or f"column {place + 1}"
-            first = taken.setdefault(field or f"={shown}", shown)
-            if first is not shown:
+            title = name or f"column {place + 1}"
+            first = taken.setdefault(field or f"={title}", title)
+            if first is not title:
                 raise InputError(
-                    f"columns {quoted(first)} and {quoted(shown)} are both the field {quoted(field)}: "
+                    f"columns {quoted(first)} and {quoted(title)} are both the field {quoted(field)}: "
                     f"choose one with --map {field}=COLUMN"
-                    if field and first != shown
+                    if field and first != title
                     else f"column {quoted(name)} stands twice in the header"
                 )
-            (fields if field else extra).append((place, field or shown))
+            (fields if field else extra).append((place, field or title))
         self._check(names, {field for _, field in fields})
         for _, name in extra:
             self._note(name)
@@ -137,10 +137,10 @@ class Columns:
         """What to say of names that are no field."""
         if not self.unused:
             return []
-        shown = [f"{shortened(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
+        title = [f"{shortened(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
         more = f" and {len(self.unused) - MAX_LISTED} more" if len(self.unused) > MAX_LISTED else ""
         what = "field" if len(self.unused) == 1 else "fields"
-        return [f"unknown {what} kept as extra: {', '.join(shown)}{more}"]
+        return [f"unknown {what} kept as extra: {', '.join(title)}{more}"]
 
 
 def _kept(name: str, value: Any, depth: int = 0) -> Any:
@@ -177,9 +177,9 @@ def _close(name: str, known: Sequence[str] = FIELD_NAMES) -> str | None:
 
 
 def _columns(names: Sequence[str]) -> str:
-    shown = ", ".join(quoted(name) for name in names[:MAX_LISTED])
+    title = ", ".join(quoted(name) for name in names[:MAX_LISTED])
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
-    return f"the first line is {shown}{more}" if names else "the first line is empty"
+    return f"the first line is {title}{more}" if names else "the first line is empty"
 
 
 def _key(name: str) -> str:

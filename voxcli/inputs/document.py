@@ -98,9 +98,9 @@ def _load(named: str, max_bytes: int, what: str) -> tuple[str, Path, bytes]:
             return "stdin", Path(), read_stream(sys.stdin.buffer, max_bytes)
         return named, path.parent, read_named(path, max_bytes)
     except (OSError, ValueError) as error:
-        shown = "stdin" if named == STDIN and not what else named
+        printable = "stdin" if named == STDIN and not what else named
         reason = error.strerror or error if isinstance(error, OSError) else error
-        raise InputError(f"can't read {what}{shown}: {reason}") from error
+        raise InputError(f"can't read {what}{printable}: {reason}") from error
 
 
 def _refused(name: str, named: str, kind: Refusal, more: str = "") -> InputError:
@@ -144,10 +144,10 @@ def read_prose(document: Document, remarks: Remarks) -> str:
                 if isinstance(row, Problem):
                     raise InputError(f"{document.name}: {row}")
             return "\n".join(row.fields["text"] for row in rows if isinstance(row, RawRow))
-    shown = document.name if document.name != "stdin" else STDIN
+    printable = document.name if document.name != "stdin" else STDIN
     raise InputError(
         f"{document.name} is {_kind(document.format)}, not one text: speak its lines with "
-        f"`voxcpm2 batch {shown} -o FOLDER`"
+        f"`voxcpm2 batch {printable} -o FOLDER`"
         + ("" if document.data else ", or take it as it is with --input-format text")
     )
 
@@ -175,9 +175,9 @@ def describe(document: Document, rows: int | None, remarks: Remarks) -> str:
     if rows is not None:
         what += f" of {counted(rows, unit.get(document.format, 'row'))}"
     if remarks.names:
-        shown = ", ".join(remarks.names[:MAX_COLUMNS_SHOWN])
+        printable = ", ".join(remarks.names[:MAX_COLUMNS_SHOWN])
         more = len(remarks.names) - MAX_COLUMNS_SHOWN
-        what += f", columns {shown}{f' and {more} more' if more > 0 else ''}"
+        what += f", columns {printable}{f' and {more} more' if more > 0 else ''}"
     return what + (f", read as {document.encoding}" if document.encoding else "")
 
 

@@ -111,5 +111,5 @@ def _needs_folders(text: str) -> bool:
 
 def _identity(name: str, whole: bool) -> str:
     path = PurePosixPath(name.replace("\\", "/"))
-    shown = path.as_posix() if whole else path.name
-    return shown[: -len(path.suffix)] if _AUDIO.fullmatch(path.suffix) else shown
+    printable = path.as_posix() if whole else path.name
+    return printable[: -len(path.suffix)] if _AUDIO.fullmatch(path.suffix) else printable

@@ -24,7 +24,7 @@ from voxcli.inputs.problems import Problems, faults_of
 from voxcli.inputs.rows import NOTHING, RawRow, Remarks
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
-from voxcli.jobs.gc_pause import no_collection
+from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import OutputFolder, extension_of, format_of
 from voxcli.jobs.protected import ProtectedInputs
@@ -103,7 +103,7 @@ def read_manifest(
     columns, remarks = Columns(options.mapping, strict=options.strict), Remarks()
     document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
     builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
-    with no_collection():
+    with gc_paused():
         for row in read_rows(document, columns, remarks):
             builder.add(row)
         builder.finish()

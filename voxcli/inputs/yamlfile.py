@@ -10,15 +10,15 @@ import yaml
 from voxcli.errors import InputError, shortened
 from voxcli.files.read import read_regular
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 MAX_DEPTH = 100  # of lists and mappings: how deep Python itself can go differs by version
-MOST_DIGITS = 100  # 1:1:1:... is a number to the base of 60, and of many digits takes minutes
+MAX_DIGITS = 100  # 1:1:1:... is a number to the base of 60, and of many digits takes minutes
 
 
 def read_yaml(path: Path, what: str) -> Any:
     """What the file says; None for an empty one. `what` names it in messages. Raises InputError."""
     try:
-        data = read_regular(path, MOST_BYTES)
+        data = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise InputError(f"can't read {what} {path}: {error.strerror or error}") from error
     try:
@@ -72,7 +72,7 @@ def _text(loader: yaml.SafeLoader, node: Any) -> str:
 
 
 def _short(node: Any) -> Any:
-    if len(node.value) > MOST_DIGITS:
+    if len(node.value) > MAX_DIGITS:
         raise yaml.MarkedYAMLError(None, None, "a number of too many digits", node.start_mark)
     return node
 

@@ -10,7 +10,7 @@ MANY = 100_000  # objects: looking through fewer takes no time
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Switch the cyclic garbage collector off for the block; nested blocks and one that was off are respected.
 
     Where many were made they are not looked through later either: what is no cycle goes when nothing refers to it.

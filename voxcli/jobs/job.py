@@ -10,7 +10,7 @@ from typing import Any
 from voxcli.audio.formats import rates_of
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
-from voxcli.terminal import shown
+from voxcli.terminal import printable
 from voxcli.text.lexicon import Lexicon
 
 
@@ -69,12 +69,12 @@ class Job:
         return tuple(filter(None, (self.voice, self.ref, self.prompt_audio)))
 
     def __str__(self) -> str:
-        return f"line {self.line} ({shown(self.id)})" if self.line else shown(self.id)
+        return f"line {self.line} ({printable(self.id)})" if self.line else printable(self.id)
 
 
-def request_id(job: Job, piece: int) -> str:
+def request_id(job: Job, segment: int) -> str:
     """What the engine calls one piece of a job."""
-    return f"{job.id}#{piece}"
+    return f"{job.id}#{segment}"
 
 
 def job_id(request_id: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from voxcli.audio.read import check_voice
 from voxcli.errors import InputError, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
-from voxcli.jobs.gc_pause import no_collection
+from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
 from voxcli.jobs.speaker import FULL, Speaker
 from voxcli.terminal import clock, counted
@@ -21,7 +21,7 @@ from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speak
 from voxcli.text.guess import possible_languages
 from voxcli.text.normalize import check_installed, normalize
 from voxcli.text.rewritten import Rewritten
-from voxcli.text.split import Piece, split
+from voxcli.text.split import Segment, split
 from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 
 
@@ -35,7 +35,7 @@ class Utterance:
     """
 
     job: Job
-    pieces: tuple[Piece, ...]
+    segments: tuple[Segment, ...]
     prompt_text: str
     expected_s: float
     warnings: tuple[str, ...] = ()
@@ -64,8 +64,8 @@ class Plan:
 
     def lines(self) -> list[str]:
         """The plan for people."""
-        pieces = sum(len(utterance.pieces) for utterance in self.utterances)
-        split = f" in {pieces} pieces" if pieces > len(self.utterances) else ""
+        segments = sum(len(utterance.segments) for utterance in self.utterances)
+        split = f" in {segments} pieces" if segments > len(self.utterances) else ""
         return [
             f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),
@@ -83,7 +83,7 @@ def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
     if any(job.settings.normalize for job in jobs):
         check_installed()
     checked: dict[Path, VoiceInfo | InputError | None] = {}
-    with no_collection():
+    with gc_paused():
         for job in jobs:
             try:
                 known = None
@@ -130,23 +130,24 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
         raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
     head = f"({description})" if description else ""
     parts = [
-        (piece, text)
-        for piece in split(body, job.settings.max_chars)
-        if is_speakable(text := finish(_without_description(piece.text)))
+        (segment, text)
+        for segment in split(body, job.settings.max_chars)
+        if is_speakable(text := finish(_without_description(segment.text)))
     ]
-    pieces = [
-        piece if text == piece.text and not description else Piece(head + text, piece.pause_s) for piece, text in parts
+    segments = [
+        segment if text == segment.text and not description else Segment(head + text, segment.pause_s)
+        for segment, text in parts
     ]
     language = job.settings.language
     foreign = speaker.foreign(body, frozenset({language}) if language else possible_languages(body))
     before = voice.text if voice is not None and not description else job.prompt_text
     return Utterance(
         job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied, and may be large
-        pieces=tuple(pieces),
+        segments=tuple(segments),
         prompt_text=_before(clean(before), body) if before else "",
-        expected_s=expected_seconds(body) + sum([piece.pause_s for piece in pieces]),
+        expected_s=expected_seconds(body) + sum([segment.pause_s for segment in segments]),
         warnings=(foreign,) if foreign else (),
-        written=_written(said, body, [piece.text for piece, _ in parts]),
+        written=_written(said, body, [segment.text for segment, _ in parts]),
     )
 
 

@@ -42,7 +42,7 @@ FULL = Speaker("VoxCPM2", VOXCPM2)
 
 
 def speaker_of(named: str | None) -> Speaker:
-    """The model that `choose_model` will choose, told by its folder.
+    """The model that `resolve_model` will choose, told by its folder.
 
     A checkpoint that does not say which languages it speaks is taken to speak those of VoxCPM2.
     """

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from voxcli.kernels import exact
 from voxcli.kernels.exact import AS_THEY_ARE, ONE_BY_ONE, Way
 
-SHORTEST_SPAN = 32  # positions: shorter ones cost the same
+MIN_SPAN = 32  # positions: shorter ones cost the same
 TRIED_SPANS, TRIED_ROWS = (32, 64, 512), (1, 2, 3, 7, 16, 33)
 # On a CPU torch's attention gives each thread a part of one buffer, and MKL adds in another order where that part does
 # not begin at a multiple of 64 bytes: a row would depend on the thread it falls to. With so many queries it does not.
@@ -163,5 +163,5 @@ def _by_span(lengths: list[int]) -> dict[int, list[int]]:
     """Rows of each span: the power of two that holds a row's length."""
     rows: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
-        rows.setdefault(max(SHORTEST_SPAN, 1 << (length - 1).bit_length()), []).append(row)
+        rows.setdefault(max(MIN_SPAN, 1 << (length - 1).bit_length()), []).append(row)
     return rows

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 
 from voxcli.kernels.torch_ops import Rms
-from voxcli.kernels.triton_ops import begin, overlap, told
+from voxcli.kernels.triton_ops import pdl_options, rms_arguments, wait_for_previous
 
 
 @triton.jit
@@ -53,7 +53,7 @@ def _local_attention_kernel(
 ):
     """One program: one sequence, one kv head and GROUP of its query heads. ROWS covers queries and keys."""
     program = tl.program_id(0)
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     groups: tl.constexpr = HEADS // GROUP
     batch = (program // groups).to(tl.int64)
     kv = program % groups // (groups // KV_HEADS)
@@ -120,7 +120,7 @@ def local_attention(
     keys, kv_heads = k.shape[1:3]
     assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
     out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
-    x, eps, width = told(rms, q)
+    x, eps, width = rms_arguments(rms, q)
     group, warps = next((group, warps) for pairs, group, warps in LOCAL if batch * kv_heads >= pairs)
     group = math.gcd(group, heads // kv_heads)
     _local_attention_kernel[(batch * heads // group,)](
@@ -147,6 +147,6 @@ def local_attention(
         ROWS=max(16, triton.next_power_of_2(max(queries, keys))),
         HALF=dim // 2,
         num_warps=warps,
-        **overlap(q),
+        **pdl_options(q),
     )
     return out

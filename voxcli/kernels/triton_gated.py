@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from voxcli.kernels.triton_ops import inverse_rms, overlap
+from voxcli.kernels.triton_ops import inverse_rms, pdl_options
 
 try:
     from triton.tools.tensor_descriptor import TensorDescriptor
@@ -94,7 +94,7 @@ def gated(x: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
     x = x.view(-1, x.shape[-1])
     (count, width), columns = x.shape, len(gate_up) // 2
     out, scale = x.new_empty(count, columns), x.new_empty(count, dtype=torch.float32)
-    _scale_kernel[(count,)](x, scale, eps, WIDTH=width, num_warps=1, **overlap(x))
+    _scale_kernel[(count,)](x, scale, eps, WIDTH=width, num_warps=1, **pdl_options(x))
     tiles = triton.cdiv(count, ROWS) * (columns // PAIRS)
     _gated_kernel[(min(tiles, _processors(x.device.index)),)](
         TensorDescriptor.from_tensor(x, [ROWS, INNER]),
@@ -109,6 +109,6 @@ def gated(x: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
         INNER=INNER,
         num_warps=WARPS,
         num_stages=STAGES,
-        **overlap(x),
+        **pdl_options(x),
     )
     return out

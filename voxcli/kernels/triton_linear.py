@@ -14,7 +14,7 @@ import triton
 import triton.language as tl
 from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
-from voxcli.kernels.triton_ops import overlap
+from voxcli.kernels.triton_ops import pdl_options
 
 COLUMNS, PART, WARPS = 4, 2048, 4  # of the result and of the row, that a program takes at a time
 
@@ -103,6 +103,6 @@ def one_row(
         COLUMNS=COLUMNS,
         PART=math.gcd(inner, PART),
         num_warps=WARPS,
-        **overlap(x),
+        **pdl_options(x),
     )
     return out

@@ -20,14 +20,14 @@ def _can_overlap(index: int | None) -> bool:
     return torch.cuda.get_device_capability(index)[0] >= 9
 
 
-def overlap(x: torch.Tensor) -> dict[str, bool]:
+def pdl_options(x: torch.Tensor) -> dict[str, bool]:
     """Launch options of a kernel that starts while the one before it still runs (programmatic dependent launch)."""
     possible = x.is_cuda and _can_overlap(x.device.index)
     return {"OVERLAP": possible, "launch_pdl": possible}
 
 
 @triton.jit
-def begin(OVERLAP: tl.constexpr):
+def wait_for_previous(OVERLAP: tl.constexpr):
     """Let the next kernel start, and wait for what the one before has written."""
     if OVERLAP:
         gdc_launch_dependents()
@@ -36,7 +36,7 @@ def begin(OVERLAP: tl.constexpr):
 
 @triton.jit
 def _rms_norm_kernel(x_ptr, weight_ptr, out_ptr, width, eps, OVERLAP: tl.constexpr, BLOCK: tl.constexpr):
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.arange(0, BLOCK)
     inside = column < width
@@ -58,7 +58,7 @@ def inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
     return 1.0 / tl.sqrt(tl.sum(x * x, 0) / WIDTH + eps)
 
 
-def told(rms: Rms | None, instead: torch.Tensor) -> tuple[torch.Tensor, float, int]:
+def rms_arguments(rms: Rms | None, instead: torch.Tensor) -> tuple[torch.Tensor, float, int]:
     """A kernel's arguments for `rms`: x, eps and WIDTH, which is 0 when there is nothing to divide by."""
     if rms is None:
         return instead, 0.0, 0
@@ -76,7 +76,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     width = x.shape[-1]
     block = triton.next_power_of_2(width)
     _rms_norm_kernel[(x.numel() // width,)](
-        x, weight, out, width, eps, BLOCK=block, num_warps=_warps(block), **overlap(x)
+        x, weight, out, width, eps, BLOCK=block, num_warps=_warps(block), **pdl_options(x)
     )
     return out
 
@@ -85,7 +85,7 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
 def _silu_mul_kernel(
     gate_up_ptr, x_ptr, out_ptr, width, eps, WIDTH: tl.constexpr, OVERLAP: tl.constexpr, BLOCK: tl.constexpr
 ):
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     row = tl.program_id(0).to(tl.int64)
     column = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = column < width
@@ -101,12 +101,12 @@ def _silu_mul_kernel(
 
 def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
     gate_up = gate_up.contiguous()
-    x, eps, x_width = told(rms, gate_up)
+    x, eps, x_width = rms_arguments(rms, gate_up)
     width = gate_up.shape[-1] // 2
     out = gate_up.new_empty(*gate_up.shape[:-1], width)
     block = min(1024, triton.next_power_of_2(width))
     _silu_mul_kernel[(out.numel() // width, triton.cdiv(width, block))](
-        gate_up, x, out, width, eps, WIDTH=x_width, BLOCK=block, num_warps=4, **overlap(gate_up)
+        gate_up, x, out, width, eps, WIDTH=x_width, BLOCK=block, num_warps=4, **pdl_options(gate_up)
     )
     return out
 
@@ -131,7 +131,7 @@ def _rope_and_write_kernel(
     HALF: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     token = tl.program_id(0).to(tl.int64)
     head = tl.arange(0, ROWS)[:, None]
     column = tl.arange(0, HALF)[None, :]
@@ -182,7 +182,7 @@ def rope_and_write(
     qkv = qkv.contiguous()
     q = qkv.new_empty(tokens, heads, dim)
     cos, sin = rope if rope is not None else (qkv, qkv)
-    x, eps, width = told(rms, qkv)
+    x, eps, width = rms_arguments(rms, qkv)
     _rope_and_write_kernel[(tokens,)](
         qkv,
         q,
@@ -201,7 +201,7 @@ def rope_and_write(
         ROWS=triton.next_power_of_2(total),
         HALF=dim // 2,
         num_warps=4,
-        **overlap(qkv),
+        **pdl_options(qkv),
     )
     return q
 
@@ -210,7 +210,7 @@ def rope_and_write(
 def _guided_step_kernel(
     x_ptr, velocity_ptr, cfg_ptr, out_ptr, batch, numbers, width, OVERLAP: tl.constexpr, BLOCK: tl.constexpr
 ):
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < numbers
@@ -227,7 +227,16 @@ def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, widt
     out = torch.empty_like(x)
     numbers = x[0].numel()
     _guided_step_kernel[(len(x),)](
-        x, velocity, cfg, out, len(x), numbers, width, BLOCK=triton.next_power_of_2(numbers), num_warps=1, **overlap(x)
+        x,
+        velocity,
+        cfg,
+        out,
+        len(x),
+        numbers,
+        width,
+        BLOCK=triton.next_power_of_2(numbers),
+        num_warps=1,
+        **pdl_options(x),
     )
     return out
 
@@ -246,7 +255,7 @@ def _join_tokens_kernel(
     OVERLAP: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
-    begin(OVERLAP)
+    wait_for_previous(OVERLAP)
     batch = (tl.program_id(0) // (before + after)).to(tl.int64)
     place = tl.program_id(0) % (before + after)
     column = tl.arange(0, BLOCK)
@@ -273,6 +282,6 @@ def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: tor
         width,
         BLOCK=triton.next_power_of_2(width),
         num_warps=4,
-        **overlap(prefix),
+        **pdl_options(prefix),
     )
     return out

@@ -20,7 +20,7 @@ from voxcli.terminal import counted
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
 Count = Annotated[int, Field(gt=0, le=1_024)]
-MOST_BYTES = 1 << 24  # of a file that describes a model or an adapter
+MAX_BYTES = 1 << 24  # of a file that describes a model or an adapter
 
 
 class Section(BaseModel):
@@ -194,7 +194,7 @@ def read_config(folder: Path) -> ModelConfig:
     if not os.path.isdir(folder):
         raise ModelNotFound(f"{folder}: there is no such checkpoint folder")
     try:
-        data = json.loads(read_regular(path, MOST_BYTES).decode())
+        data = json.loads(read_regular(path, MAX_BYTES).decode())
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: config.json is missing") from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, numbers of 5,000 digits

@@ -38,7 +38,7 @@ DEMO_NOTICE = (
 
 
 @dataclass(frozen=True)
-class Choice:
+class ResolvedModel:
     """A checkpoint folder and its name for people."""
 
     folder: Path
@@ -52,15 +52,15 @@ class Choice:
         return str(self.folder.resolve()) if os.path.isdir(os.path.expanduser(self.name)) else self.name
 
 
-def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
+def resolve_model(named: str | None, notify: Callable[[str], None]) -> ResolvedModel:
     """The checkpoint to use. Raises ModelNotFound, or CheckpointError when the one that was named is unusable."""
     if named:
-        return _named(named, "--model", say)
+        return _named(named, "--model", notify)
     if os.environ.get(VARIABLE):
-        return _named(os.environ[VARIABLE], VARIABLE, say)
+        return _named(os.environ[VARIABLE], VARIABLE, notify)
     cached = cached_folder(FULL_MODEL)
     if cached is not None and not defect(cached):
-        return Choice(cached, FULL_MODEL)
+        return ResolvedModel(cached, FULL_MODEL)
     folder = demo_folder()
     if folder is None:
         raise ModelNotFound(
@@ -68,11 +68,11 @@ def choose_model(named: str | None, say: Callable[[str], None]) -> Choice:
             f"`voxcpm2 download` fetches {FULL_MODEL}, or name a checkpoint folder with --model"
         )
     if once_a_day("demo-voice"):
-        say(DEMO_NOTICE)
-    return Choice(folder, DEMO)
+        notify(DEMO_NOTICE)
+    return ResolvedModel(folder, DEMO)
 
 
-def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
+def resolve_here(anywhere: str, identity: str, lora: Path | None) -> ResolvedModel:
     """The checkpoint that another machine of the same run chose, as it is known `anywhere`. Nothing is fetched.
 
     identity: its digest there, the adapter included. Raises ModelNotFound, or CheckpointError when this machine has
@@ -98,7 +98,7 @@ def choose_here(anywhere: str, identity: str, lora: Path | None) -> Choice:
         raise ModelNotFound(f"there is no adapter {lora} here; every machine needs it at the same place")
     if model_identity(filter(None, (folder, lora))) != identity:
         raise CheckpointError(f"{name} is not the same model here as where the run was started")
-    return Choice(folder, name)
+    return ResolvedModel(folder, name)
 
 
 def demo_folder() -> Path | None:
@@ -138,7 +138,7 @@ def defect(folder: Path) -> str | None:
     return None
 
 
-def download(hub_id: str, say: Callable[[str], None]) -> Path:
+def download(hub_id: str, notify: Callable[[str], None]) -> Path:
     """Fetch a checkpoint from the hub, going on where an earlier try stopped. Raises ModelNotFound with the reason."""
     from huggingface_hub import constants, snapshot_download
     from huggingface_hub.errors import (
@@ -150,7 +150,7 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
 
     if constants.HF_HUB_OFFLINE:
         raise ModelNotFound(f"{hub_id} is not in the local cache, and HF_HUB_OFFLINE forbids fetching it")
-    say(f"fetching {hub_id} from the hub; interrupted, the same command goes on where it stopped")
+    notify(f"fetching {hub_id} from the hub; interrupted, the same command goes on where it stopped")
     try:
         return Path(snapshot_download(hub_id, allow_patterns=WANTED_FILES))
     except RepositoryNotFoundError as error:
@@ -164,16 +164,16 @@ def download(hub_id: str, say: Callable[[str], None]) -> Path:
         raise ModelNotFound(f"can't fetch {hub_id}: {error} Name a folder for it in HF_HOME") from error
 
 
-def fetch(hub_id: str, say: Callable[[str], None]) -> Path:
+def fetch(hub_id: str, notify: Callable[[str], None]) -> Path:
     """The folder of a whole checkpoint from the hub, fetched only where it is not here. Raises ModelError."""
     folder = cached_folder(hub_id)
     if folder is None or defect(folder):
-        folder = download(hub_id, say)
+        folder = download(hub_id, notify)
     require(folder)
     return folder
 
 
-def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
+def _named(name: str, origin: str, notify: Callable[[str], None]) -> ResolvedModel:
     try:
         path = Path(name).expanduser()
     except RuntimeError:  # ~ without a home, ~name of nobody
@@ -183,13 +183,13 @@ def _named(name: str, origin: str, say: Callable[[str], None]) -> Choice:
     elif HUB_ID.fullmatch(name) and not os.path.exists(path):
         cached = cached_folder(name)
         if cached is None or defect(cached):
-            cached = download(name, say)
+            cached = download(name, notify)
         folder = cached
     else:
         what = "is a file; a model is a folder" if os.path.exists(path) else "is not there"
         raise ModelNotFound(f"{origin}: {name} {what} (or name a model id like {FULL_MODEL})")
     require(folder)
-    return Choice(folder, name)
+    return ResolvedModel(folder, name)
 
 
 WHOLE = 1 << 30  # bytes of a model's file that is read from end to end; of a larger one a block in each stride is

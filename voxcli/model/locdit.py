@@ -45,7 +45,7 @@ def euler_times(steps: int) -> tuple[list[float], list[float]]:
     return times, widths
 
 
-def still_steps(steps: int) -> int:
+def zero_init_steps(steps: int) -> int:
     """Leading steps of zero velocity (CFG-Zero*)."""
     return max(1, int((steps + 1) * 0.04))
 
@@ -95,7 +95,7 @@ class LocDiT(nn.Module):
     def schedule(self, steps: int) -> Schedule:
         """Everything of the solver that depends on the number of steps alone."""
         times, widths = euler_times(steps)
-        still = still_steps(steps)
+        still = zero_init_steps(steps)
         times, widths = times[still:], widths[still:]
         deltas = widths if self.mean_mode else [0.0] * len(widths)
         return Schedule(self.estimator.time_tokens(times, deltas), tuple(widths))

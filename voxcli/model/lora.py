@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import CheckpointError, ModelNotFound
 from voxcli.files.read import read_regular
-from voxcli.model.config import MOST_BYTES
+from voxcli.model.config import MAX_BYTES
 from voxcli.model.weightfile import Read, Shapes
 
 CONFIG_FILE = "lora_config.json"
@@ -105,7 +105,7 @@ def read_lora(folder: Path, read_file: Callable[[Path], tuple[Read, Shapes]]) ->
 
 def _read_config(path: Path) -> tuple[_Values, str | None]:
     try:
-        data = json.loads(read_regular(path, MOST_BYTES).decode())
+        data = json.loads(read_regular(path, MAX_BYTES).decode())
         if not isinstance(data, dict):
             raise CheckpointError(f"{path}: a LoRA's config is a JSON object")
         base = data.get("base_model")

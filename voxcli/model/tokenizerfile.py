@@ -17,7 +17,7 @@ import tokenizers
 from voxcli.errors import CheckpointError
 from voxcli.files.read import read_regular
 
-MOST_BYTES = 1 << 28
+MAX_BYTES = 1 << 28
 # VoxCPM2 has Prepend and Replace, and no pre-tokenizer. Precompiled and all that takes a Regex are not among them.
 NORMALIZERS = (
     "BertNormalizer",
@@ -43,16 +43,16 @@ PRE_TOKENIZERS = (
     "Whitespace",
     "WhitespaceSplit",
 )
-MOST_STEPS = 8
-MOST_GROWTH = 16  # times as long as it was: what all replacements together may make of a text
-MOST_CHARS = 16  # of a replacement, a prefix or a suffix
+MAX_STEPS = 8
+MAX_GROWTH = 16  # times as long as it was: what all replacements together may make of a text
+MAX_CHARS = 16  # of a replacement, a prefix or a suffix
 UNUSED = ("truncation", "padding", "post_processor", "decoder")
 
 
 def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
     """Raises CheckpointError, naming the part, when it is missing, damaged or could make a text explode."""
     try:
-        data = json.loads(read_regular(path, MOST_BYTES).decode())
+        data = json.loads(read_regular(path, MAX_BYTES).decode())
     except FileNotFoundError:
         raise CheckpointError(f"{path.parent}: {path.name} is missing") from None
     except (OSError, ValueError, RecursionError) as error:
@@ -90,7 +90,7 @@ def _check(data: Any) -> None:
         elif step["type"] == "Replace":
             _check_short(step.get("content"), "normalizer Replace")
             growth *= max(1.0, len(step["content"]) / len(_plain_pattern(step, "normalizer Replace")))
-    if growth > MOST_GROWTH:
+    if growth > MAX_GROWTH:
         raise ValueError(f"normalizer: its replacements could make a text {growth:.3g} times as long")
     for step in _steps(data.get("pre_tokenizer"), "pre_tokenizer", "pretokenizers", PRE_TOKENIZERS):
         if step["type"] == "Split":
@@ -109,14 +109,14 @@ def _steps(part: Any, name: str, inner: str, known: tuple[str, ...]) -> Iterator
         count += 1
         if kind not in known:
             raise ValueError(f"{name}: the kind {str(kind)[:40]!r} is not one that is used here")
-        if count > MOST_STEPS:
-            raise ValueError(f"{name}: it has more than {MOST_STEPS} steps")
+        if count > MAX_STEPS:
+            raise ValueError(f"{name}: it has more than {MAX_STEPS} steps")
         yield step
 
 
 def _check_short(text: Any, part: str) -> None:
-    if not isinstance(text, str) or len(text) > MOST_CHARS:
-        raise ValueError(f"{part}: its text is no text of at most {MOST_CHARS} characters")
+    if not isinstance(text, str) or len(text) > MAX_CHARS:
+        raise ValueError(f"{part}: its text is no text of at most {MAX_CHARS} characters")
 
 
 def _plain_pattern(step: dict[str, Any], part: str) -> str:

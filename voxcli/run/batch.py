@@ -14,21 +14,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
-from voxcli.artifacts.artifacts import Products
+from voxcli.artifacts.artifacts import Artifacts
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import VoxError
 from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, failure
-from voxcli.model.hub import Choice, choose_model, model_identity
+from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
-from voxcli.run.profile import Stages
+from voxcli.run.profile import StageTimer
 from voxcli.run.progress import Display
 from voxcli.run.results import ResultLog
-from voxcli.run.resume import Agenda, Redo, check_places, make_agenda, nothing
-from voxcli.run.speeds import remember
+from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume_plan, nothing
 from voxcli.run.summary import Summary
+from voxcli.run.throughput import remember
 
 USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
 
@@ -60,14 +60,14 @@ class BatchRun:
     options: ModelOptions
     display: Display
     log: ResultLog | None = None
-    rerun: Redo = "all"
-    timer: Stages = field(default_factory=Stages)
+    rerun: RerunPolicy = "all"
+    timer: StageTimer = field(default_factory=StageTimer)
     last_death: float | None = None
 
     @cached_property
-    def model(self) -> Choice:
+    def model(self) -> ResolvedModel:
         """The checkpoint that speaks. Raises ModelError."""
-        return choose_model(self.options.model, self.display.say)
+        return resolve_model(self.options.model, self.display.notify)
 
     @cached_property
     def identity(self) -> str:
@@ -81,7 +81,7 @@ class BatchRun:
             self.log.append(*(outcome.result for outcome in refused))
         yield from refused
         for warning in self.plan.warnings:
-            self.display.say(warning)
+            self.display.notify(warning)
         utterances = self.plan.utterances
         if utterances and self.log is not None:
             resume_plan = self._compared(self.log)
@@ -99,11 +99,11 @@ class BatchRun:
         former = model_identity(filter(None, (self.model.folder, self.options.lora)), former=True)
         return former if former in named else self.identity
 
-    def _compared(self, log: ResultLog) -> Agenda:
+    def _compared(self, log: ResultLog) -> ResumePlan:
         with self.timer("earlier results"):
-            resume_plan = make_agenda(self.plan, log.history, self.out, self._known_identity(log), self.rerun)
+            resume_plan = make_resume_plan(self.plan, log.history, self.out, self._known_identity(log), self.rerun)
         if log.history:
-            self.display.say(str(resume_plan))
+            self.display.notify(str(resume_plan))
         if resume_plan.mended:
             log.append(*resume_plan.mended)
         self.display.summary.left = resume_plan.left
@@ -119,17 +119,17 @@ class LocalBackend:
         with run.timer("loading the model"):
             from voxcli.run.session import Session  # brings torch: only when there is something to speak
 
-            pieces = sum(len(utterance.pieces) for utterance in utterances)
-            loaded = load_engine(run.options, run.display.say, run.model, pieces)
+            segments = sum(len(utterance.segments) for utterance in utterances)
+            loaded = load_engine(run.options, run.display.notify, run.model, segments)
         run.display.started(loaded)
         yield from Session(
             loaded.engine,
             utterances,
             run.out,
             log=run.log,
-            say=run.display.say,
+            notify=run.display.notify,
             encoder=loaded.encoder,
-            stages=run.timer,
+            timer=run.timer,
         ).run()
         remember(run.options, run.display.summary.audio_s, run.display.summary.wall_s)
 
@@ -139,9 +139,9 @@ def speak_all(
     out: Path,
     options: ModelOptions,
     *,
-    rerun: Redo = "changed",
-    artifacts: Products | None = None,
-    timer: Stages | None = None,
+    rerun: RerunPolicy = "changed",
+    artifacts: Artifacts | None = None,
+    timer: StageTimer | None = None,
     backend: Backend | None = None,
 ) -> Summary:
     """Run a plan into the folder `out`, with results.jsonl. A job that fails is reported and counted, the rest run.
@@ -158,11 +158,11 @@ def speak_all(
     with (
         cleanup(),
         Display(Summary(), plan) as display,
-        FolderLock(out, display.say) as lock,
+        FolderLock(out, display.notify) as lock,
         ResultLog(out) as log,
         interruptible(),
     ):
-        run = BatchRun(plan, out, options, display, log, rerun, timer or Stages())
+        run = BatchRun(plan, out, options, display, log, rerun, timer or StageTimer())
         with run.timer("earlier results"):
             if not lock.left_over:
                 check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
@@ -170,7 +170,7 @@ def speak_all(
             with closing(run.outcomes(backend)) as outcomes:  # what is finished is recorded before the log is closed
                 for outcome in outcomes:
                     if outcome.error is not None:
-                        display.say(f"{outcome.job}: {outcome.error}")
+                        display.notify(f"{outcome.job}: {outcome.error}")
                     display.landed(outcome)
                     if artifacts is not None:
                         artifacts.add(outcome)
@@ -181,7 +181,7 @@ def speak_all(
         if artifacts is not None:
             with run.timer("joined file, subtitles, report"):
                 try:
-                    artifacts.make(display.say)
+                    artifacts.make(display.notify)
                 except VoxError as error:
                     display.summary.error = error
             sweep(artifacts.folders, began)

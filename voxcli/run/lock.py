@@ -17,7 +17,7 @@ from voxcli.files.in_place import has_other_names, open_in_place
 from voxcli.files.names import LOCK_NAME
 
 WRITTEN = re.compile(rb"process \d+ on [^\n]*\n?")  # what is in it
-MOST_BYTES = 1000
+MAX_BYTES = 1000
 # What a file system without locks answers: some network shares.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
@@ -46,10 +46,10 @@ class FolderLock:
                called in it.
     """
 
-    def __init__(self, folder: Path, say: Callable[[str], None]):
+    def __init__(self, folder: Path, notify: Callable[[str], None]):
         self.folder = folder
         self.path = folder / LOCK_NAME
-        self.say = say
+        self.notify = notify
         self.left_over = False
         self._file: BinaryIO | None = None
         self._kept = False
@@ -108,7 +108,7 @@ class FolderLock:
                 raise OutputError(
                     f"{holder} is writing into {self.folder}; wait for it to end, or choose another folder"
                 ) from error
-            self.say(f"{self.folder} is on a file system without locks; let no other run write there")
+            self.notify(f"{self.folder} is on a file system without locks; let no other run write there")
 
 
 def _check_ours(file: BinaryIO) -> None:
@@ -125,4 +125,4 @@ def _check_ours(file: BinaryIO) -> None:
 
 def _content(file: BinaryIO) -> bytes:
     file.seek(0)
-    return file.read(MOST_BYTES)
+    return file.read(MAX_BYTES)

@@ -14,7 +14,7 @@ Item = TypeVar("Item")
 MODEL = "model"
 
 
-class Stages:
+class StageTimer:
     """Seconds by stage, of the thread that made it by the wall clock, of others by the processor time they took.
 
     What other threads do costs wall time as well, but where and how much nobody can tell: it counts in full as not

@@ -7,7 +7,7 @@ from collections import defaultdict
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from voxcli.engine.load import Loaded
+from voxcli.engine.load import LoadedEngine
 from voxcli.jobs.job import job_id
 from voxcli.jobs.plan import Plan
 from voxcli.jobs.result import Outcome
@@ -50,11 +50,11 @@ class Display:
         if self.watched:  # else older versions of rich print an empty line
             self._progress.stop()
 
-    def say(self, remark: str) -> None:
+    def notify(self, remark: str) -> None:
         """One line for people, whatever is in it."""
         self.console.print(f"voxcpm2: {one_line(remark)}", markup=False, highlight=False, soft_wrap=True)
 
-    def started(self, loaded: Loaded) -> None:
+    def started(self, loaded: LoadedEngine) -> None:
         """The model is there: speed counts from now, and the engine tells what is under way."""
         loaded.engine.on_patch = self.running
         self.speaking(loaded.name, loaded.engine.model.patch_s)

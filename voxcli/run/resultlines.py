@@ -11,7 +11,7 @@ from datetime import datetime
 
 from voxcli.jobs.result import Cue, Result
 
-MOST = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
+MAX_SECONDS = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
 BOM = b"\xef\xbb\xbf"  # what some editors put in front
 # How a line begins that is written here: what is left of one that was not written to its end.
 HEAD, NEXT = b'{"id": "', b'", "out": '
@@ -30,10 +30,10 @@ class Line:
 def read_lines(content: bytes) -> Iterator[Line]:
     """The lines of a file that say something, with what they say. What a crash tore, at its end, says nothing."""
     *whole, last = content.split(b"\n")
-    for piece in (*whole, *([] if _is_torn(last) else [last])):
-        if text := piece.removeprefix(BOM).strip():  # an editor may leave spaces at an end, or carriage returns
+    for segment in (*whole, *([] if _is_torn(last) else [last])):
+        if text := segment.removeprefix(BOM).strip():  # an editor may leave spaces at an end, or carriage returns
             result = read_result(text)
-            yield Line(piece if result is None else text, result)
+            yield Line(segment if result is None else text, result)
 
 
 def kept_lines(lines: Sequence[Line]) -> bytes:
@@ -110,7 +110,7 @@ def _is_text(value: object) -> bool:
 
 
 def _is_amount(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < MOST  # type: ignore[operator]
+    return type(value) in (int, float) and 0 <= value < MAX_SECONDS  # type: ignore[operator]
 
 
 def _is_time(value: str) -> bool:

@@ -24,7 +24,7 @@ from voxcli.files.write import write_atomic
 from voxcli.jobs.result import Result
 from voxcli.run.resultlines import Line, kept_lines, read_lines
 
-MOST_BYTES = 1 << 31  # of the file: two million lines
+MAX_BYTES = 1 << 31  # of the file: two million lines
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _read(path: Path) -> tuple[bytes, list[Line]]:
     if os.path.islink(path):
         raise OutputError(f"{path} is a link: a run writes nothing outside its folder")
     try:
-        content = read_regular(path, MOST_BYTES)
+        content = read_regular(path, MAX_BYTES)
     except OSError as error:
         if error.errno in NOT_THERE:  # nor is the folder a folder: whoever writes there reports that
             return b"", []

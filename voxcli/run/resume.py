@@ -26,13 +26,13 @@ from voxcli.run.results import History, read_history
 from voxcli.run.throughput import pace
 from voxcli.terminal import clock, counted
 
-Redo = Literal["changed", "failed", "all"]
+RerunPolicy = Literal["changed", "failed", "all"]
 
 NEW, FAILED = "new", "failed before"
 
 
 @dataclass
-class Agenda:
+class ResumePlan:
     """A plan beside an earlier run's results.
 
     todo:     to be spoken, in the plan's order, each with its fingerprint.
@@ -56,27 +56,29 @@ class Agenda:
         return f"{kept} done before and unchanged, {len(self.todo)} to speak{why and f' ({why})'}{left}"
 
 
-def make_agenda(plan: Plan, before: Mapping[str, History], out: Path, model: str | None, redo: Redo) -> Agenda:
+def make_resume_plan(
+    plan: Plan, before: Mapping[str, History], out: Path, model: str | None, rerun: RerunPolicy
+) -> ResumePlan:
     """Reads the files of lines that may be kept. Raises OutputError where one is there and can't be read.
 
     before: what was noted of each id, in the folder `out`.  model: its identity; None leaves the model aside.
     """
-    agenda, fingerprints, earlier = Agenda(), Fingerprints(model), _Earlier(before)
+    resume_plan, fingerprints, earlier = ResumePlan(), Fingerprints(model), _Earlier(before)
     for utterance in plan.utterances:
         history = earlier.of(utterance.job)
         now = fingerprints.of(utterance)
-        reason = "--force" if redo == "all" and history is not None else _reason(utterance, history, now, out)
+        reason = "--force" if rerun == "all" and history is not None else _reason(utterance, history, now, out)
         if history is not None and history.good is not None and reason is None:
             good = replace(history.good, id=utterance.job.id, extra=utterance.job.extra or None)
-            agenda.kept.append(Outcome(utterance.job, good, before=True))
-            agenda.mended += [] if history.last == good else [good]
-        elif redo == "failed" and reason != FAILED:
-            agenda.left += 1
+            resume_plan.kept.append(Outcome(utterance.job, good, before=True))
+            resume_plan.mended += [] if history.last == good else [good]
+        elif rerun == "failed" and reason != FAILED:
+            resume_plan.left += 1
         else:
-            seed = None if redo == "all" else _seed(history)
-            agenda.todo.append(replace(utterance, seed=seed, fingerprint=now))
-            agenda.reasons[reason or NEW] += 1
-    return agenda
+            seed = None if rerun == "all" else _seed(history)
+            resume_plan.todo.append(replace(utterance, seed=seed, fingerprint=now))
+            resume_plan.reasons[reason or NEW] += 1
+    return resume_plan
 
 
 Beside = Callable[[Job], Iterable[Path]]
@@ -87,7 +89,9 @@ def nothing(job: Job) -> Iterable[Path]:
     return ()
 
 
-def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Redo, beside: Beside = nothing) -> None:
+def check_places(
+    plan: Plan, before: Mapping[str, History], out: Path, rerun: RerunPolicy, beside: Beside = nothing
+) -> None:
     """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known.
 
     beside: what else is written for a job, as subtitles are; they are known by its file.
@@ -97,7 +101,7 @@ def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Red
     in_the_way = [
         (job.line, path)
         for job in (utterance.job for utterance in plan.utterances)
-        if redo == "changed" or (redo == "failed" and _failed(earlier.of(job)))
+        if rerun == "changed" or (rerun == "failed" and _failed(earlier.of(job)))
         if one_name(shown_path(job.out, out)) not in ours
         for path in (job.out, *beside(job))
         if os.path.lexists(path) and not os.path.isdir(path)  # nothing takes the place of a folder
@@ -111,9 +115,9 @@ def check_places(plan: Plan, before: Mapping[str, History], out: Path, redo: Red
         )
 
 
-def check_retry(out: Path, redo: Redo) -> None:
+def check_retry(out: Path, rerun: RerunPolicy) -> None:
     """Raise InputError when the lines that failed are wanted, and no run has been."""
-    if redo == "failed" and not read_history(out):
+    if rerun == "failed" and not read_history(out):
         raise InputError(f"--retry-failed: no run has noted a line in {out}; leave it out to speak them all")
 
 
@@ -132,25 +136,27 @@ def _failed(history: History | None) -> bool:
     return history is not None and not history.last.ok
 
 
-def preview(plan: Plan, out: Path, redo: Redo, usual: float | None = None, beside: Beside = nothing) -> list[str]:
+def preview(
+    plan: Plan, out: Path, rerun: RerunPolicy, usual: float | None = None, beside: Beside = nothing
+) -> list[str]:
     """What the plan comes to beside the results that are there, and in what time, for people.
 
     usual: seconds of audio that this machine makes in a second, where the results do not tell.
     """
     before = read_history(out)
     if not os.path.lexists(out / LOCK_NAME):
-        check_places(plan, before, out, redo, beside)
+        check_places(plan, before, out, rerun, beside)
     if not before:
         return [f"about {_time(plan.expected_s, usual, 'the last run here')}"] if usual and plan.expected_s else []
-    agenda = make_agenda(plan, before, out, None, redo)
-    todo_s = sum(utterance.expected_s for utterance in agenda.todo)
+    resume_plan = make_resume_plan(plan, before, out, None, rerun)
+    todo_s = sum(utterance.expected_s for utterance in resume_plan.todo)
     if not todo_s:
-        return [str(agenda)]
+        return [str(resume_plan)]
     if speed := pace(history.good for history in before.values() if history.good is not None):
         time = f", about {_time(todo_s, speed, 'the results there')}"
     else:
         time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""
-    return [str(agenda), f"about {clock(todo_s)} of audio to speak{time}"]
+    return [str(resume_plan), f"about {clock(todo_s)} of audio to speak{time}"]
 
 
 def _time(audio_s: float, speed: float, of: str) -> str:
@@ -209,7 +215,7 @@ class Fingerprints:
     def of(self, utterance: Utterance) -> Fingerprint:
         voice, settings = self.voice_and_settings(utterance.job)
         return Fingerprint(
-            text=_digest([utterance.prompt_text, *([piece.text, piece.pause_s] for piece in utterance.pieces)]),
+            text=_digest([utterance.prompt_text, *([segment.text, segment.pause_s] for segment in utterance.segments)]),
             voice=voice,
             settings=settings,
             model=self.model,

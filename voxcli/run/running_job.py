@@ -22,17 +22,17 @@ from voxcli.voices.store import Latents
 ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
 
 
-class Desk(Protocol):
+class EncodedVoices(Protocol):
     """Knows the voices of jobs, inside a `with` block."""
 
-    def __enter__(self) -> Desk: ...
+    def __enter__(self) -> EncodedVoices: ...
     def __exit__(self, *exception: object) -> None: ...
     def of(self, job: Job) -> EncodedVoice:
         """To be asked for once by each. Raises AudioError, InputError."""
 
 
 @dataclass(eq=False)
-class Take:
+class RunningJob:
     """
     clips:        by piece.
     voice:        once it was asked for.
@@ -50,7 +50,7 @@ class Take:
     error: VoxError | None = None
 
     @classmethod
-    def of(cls, utterance: Utterance) -> Take:
+    def of(cls, utterance: Utterance) -> RunningJob:
         """With the seed that the job names, else the one of an earlier run, else one that is drawn."""
         seeds = (utterance.job.settings.seed, utterance.seed)
         return cls(utterance, next((seed for seed in seeds if seed is not None), secrets.randbits(31)))
@@ -61,7 +61,7 @@ class Take:
 
     @property
     def complete(self) -> bool:
-        return len(self.clips) == len(self.utterance.pieces)
+        return len(self.clips) == len(self.utterance.segments)
 
     @property
     def spoken_seed(self) -> int:
@@ -82,12 +82,12 @@ class Take:
                 clip = replace(clip, stop_reason="silence", audio=audio, latents=latents, bad_case=False)
         self.clips[index] = clip
 
-    def request(self, index: int, model: VoxCPM2, voices: Desk) -> Request:
+    def request(self, index: int, model: VoxCPM2, voices: EncodedVoices) -> Request:
         """Of one piece. Without a voice of the job's own, the first piece must be there: the others speak like it."""
         voice = self.voice = self.voice or voices.of(self.job)
         prompt = build_prompt(
             model.tokenizer,
-            self.utterance.pieces[index].text,
+            self.utterance.segments[index].text,
             patch_shape=model.patch_shape,
             reference=self.clips[0].latents if index and not self.job.voices else _tensor(voice.reference),
             prompt_text=self.utterance.prompt_text,
@@ -96,12 +96,12 @@ class Take:
         return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
 
     def _sampling(self, index: int, patch_s: float, tokens: int) -> Sampling:
-        settings, pieces = self.job.settings, self.utterance.pieces
+        settings, segments = self.job.settings, self.utterance.segments
         shortest, longest, ratio = Sampling.min_len, Sampling.max_len, Sampling.ratio
         if settings.max_seconds is not None:
             longest = max(shortest + 1, math.floor(settings.max_seconds / patch_s + 1e-6))
         if settings.min_seconds is not None:
-            share = expected_seconds(pieces[index].text) / sum(expected_seconds(piece.text) for piece in pieces)
+            share = expected_seconds(segments[index].text) / sum(expected_seconds(segment.text) for segment in segments)
             # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
             wanted = math.ceil(share * settings.min_seconds / patch_s - 1e-6)
             shortest = max(shortest, wanted - 2)

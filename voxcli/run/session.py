@@ -28,13 +28,13 @@ from voxcli.errors import DeviceError, SynthesisError, VoxError
 from voxcli.files.read import content_digest
 from voxcli.files.write import make_folder
 from voxcli.interrupts import cleanup, interruptible
-from voxcli.jobs.cues import cues_of
+from voxcli.jobs.cues import make_cues
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import CUT_OFF, Outcome, Result, failure, now, shown_path
-from voxcli.run.profile import MODEL, Stages
-from voxcli.run.running_job import Desk, Take
-from voxcli.voices.prefetch import Voices
+from voxcli.run.profile import MODEL, StageTimer
+from voxcli.run.running_job import EncodedVoices, RunningJob
+from voxcli.voices.prefetch import VoicePrefetcher
 
 LONG_SILENCE_S = 1.0  # at the end of a file: more is told
 BACKLOG = 2**29  # bytes of audio that may wait for the disk before the engine does
@@ -77,27 +77,29 @@ class Session:
         out: Path,
         *,
         log: Log | None,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
         encoder: Callable[[], str] = str,
-        stages: Stages | None = None,
+        timer: StageTimer | None = None,
         feed: Feed | None = None,
-        voices: Desk | None = None,
+        voices: EncodedVoices | None = None,
     ):
         utterances = list(utterances)
         self.engine = engine
         self.out = out
         self.log = log
-        self.say = say
-        self.stages = stages or Stages()
-        self._ready: deque[tuple[Take, int]] = deque()
+        self.notify = notify
+        self.timer = timer or StageTimer()
+        self._ready: deque[tuple[RunningJob, int]] = deque()
         for utterance in utterances:
-            self._open(Take.of(utterance))
-        self._running: dict[str, tuple[Take, int]] = {}
+            self._open(RunningJob.of(utterance))
+        self._running: dict[str, tuple[RunningJob, int]] = {}
         self._pending: deque[tuple[Future[Outcome], int]] = deque()  # with bytes of audio
         self._waiting = 0  # bytes of all of them
         self._noting = Lock()
         self._feed = feed
-        self._voices = voices or Voices(engine, [utterance.job for utterance in utterances], encoder=encoder, say=say)
+        self._voices = voices or VoicePrefetcher(
+            engine, [utterance.job for utterance in utterances], encoder=encoder, notify=notify
+        )
 
     def run(self) -> Iterator[Outcome]:
         """Outcomes as they land."""
@@ -106,21 +108,21 @@ class Session:
         with cleanup(), self._voices, pool as self._writer, interruptible():
             # pieces that wait for their first one may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
-                for clip in self.stages.each(MODEL, self._clips()):
+                for clip in self.timer.each(MODEL, self._clips()):
                     self._collect(clip)
                     yield from self._landed(BACKLOG)
             yield from self._landed(0)
 
     # -- jobs to requests -------------------------------------------------------------------------------------
-    def _open(self, take: Take) -> None:
+    def _open(self, take: RunningJob) -> None:
         """A long text without a voice takes the voice of its first piece: the others wait for that."""
-        alone = bool(take.job.voices) or len(take.utterance.pieces) == 1
-        self._ready.extend((take, index) for index in range(len(take.utterance.pieces) if alone else 1))
+        alone = bool(take.job.voices) or len(take.utterance.segments) == 1
+        self._ready.extend((take, index) for index in range(len(take.utterance.segments) if alone else 1))
 
     def _clips(self) -> Iterator[Clip]:
         if self._feed is None:
             return self.engine.generate(self._requests())
-        return self.engine.generate(self._requests(), ahead=self.engine.scheduler.most // AHEAD + 1)
+        return self.engine.generate(self._requests(), ahead=self.engine.scheduler.max_running // AHEAD + 1)
 
     def _requests(self) -> Iterator[Request | NotYet]:
         while self._ready or self._feed is not None:
@@ -128,14 +130,14 @@ class Session:
                 if (utterance := self._feed.next()) is None:
                     yield NOT_YET
                 else:
-                    self._open(Take.of(utterance))
+                    self._open(RunningJob.of(utterance))
                 continue
             take, index = self._ready.popleft()
             if take.error is not None:
                 continue
             faults.point("line", take.job.text)
             try:
-                with self.stages("texts and voices"):
+                with self.timer("texts and voices"):
                     request = take.request(index, self.engine.model, self._voices)
             except DeviceError:  # no fault of this line
                 raise
@@ -161,9 +163,9 @@ class Session:
             size = sum(clip.audio.nbytes for clip in take.clips.values() if clip.audio is not None)
             self._hand_over(self._writer.submit(self._finish, take), size)
         elif index == 0 and not take.job.voices:
-            self._ready.extendleft((take, later) for later in reversed(range(1, len(take.utterance.pieces))))
+            self._ready.extendleft((take, later) for later in reversed(range(1, len(take.utterance.segments))))
 
-    def _give_up(self, take: Take, error: VoxError) -> None:
+    def _give_up(self, take: RunningJob, error: VoxError) -> None:
         take.error = error
         take.clips.clear()
         for identity, (other, _) in self._running.items():
@@ -178,32 +180,32 @@ class Session:
     def _landed(self, waiting: int) -> Iterator[Outcome]:
         """Outcomes that are on the disk; waits for it only while more than `waiting` bytes of audio are not."""
         while self._pending and (self._waiting > waiting or not waiting or self._pending[0][0].done()):
-            with self.stages("waiting for files"):
+            with self.timer("waiting for files"):
                 outcome, size = self._pending[0][0].result(), self._pending.popleft()[1]
             self._waiting -= size
             yield outcome
 
-    def _finish(self, take: Take) -> Outcome:
+    def _finish(self, take: RunningJob) -> Outcome:
         """Runs in a writer's thread."""
         try:
-            with self.stages("files"):
+            with self.timer("files"):
                 result = self._write(take)
         except Exception as error:
             return self._fail(take.job, _as_told(error), take.spoken_seed)
         return self._note(Outcome(take.job, result))
 
-    def _write(self, take: Take) -> Result:
+    def _write(self, take: RunningJob) -> Result:
         """Join the clips into the file."""
-        job, pieces = take.job, take.utterance.pieces
-        clips = [take.clips[index] for index in range(len(pieces))]
+        job, segments = take.job, take.utterance.segments
+        clips = [take.clips[index] for index in range(len(segments))]
         rate = clips[0].sample_rate
         parts = [clip.audio for clip in clips if clip.audio is not None]
         # a text of one piece stays as the model made it, sample by sample
-        audio = join(parts, [piece.pause_s for piece in pieces], rate) if len(parts) > 1 else parts[0]
+        audio = join(parts, [segment.pause_s for segment in segments], rate) if len(parts) > 1 else parts[0]
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
         stop_reason = "length" if len(audio) > limit else _worst(clips)
         audio = audio[:limit]
-        cues = cues_of(pieces, [len(part) for part in parts], rate, limit, take.utterance.written)
+        cues = make_cues(segments, [len(part) for part in parts], rate, limit, take.utterance.written)
         if job.settings.sample_rate is not None:
             audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
         if job.settings.level is not None:
@@ -239,7 +241,7 @@ class Session:
 
     def _note(self, outcome: Outcome) -> Outcome:
         if self.log is not None:
-            with self.stages("results"), self._noting:
+            with self.timer("results"), self._noting:
                 self.log.append(outcome.result)
         return outcome
 
@@ -250,7 +252,7 @@ def _worst(clips: Iterable[Clip]) -> str:
     return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
 
 
-def _doubts(take: Take, stop_reason: str, silence_s: float) -> Iterator[str]:
+def _doubts(take: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
     """What makes a file worth listening to before it is used."""
     if stop_reason == "length":
         yield CUT_OFF

@@ -75,7 +75,7 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
         told = (*plan.utterances[0].warnings, CUT_OFF)  # before it was spoken, and in the line that says what was made
         for warning in outcome.result.warnings:
             if warning not in told:
-                display.say(warning)
+                display.notify(warning)
         display.landed(outcome)
     return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
 
@@ -87,11 +87,11 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
         raise error
     with cleanup(), Display(Summary(), plan) as display, interruptible():
         for warning in plan.warnings:
-            display.say(warning)
-        loaded = load_engine(options, display.say, requests=1)
+            display.notify(warning)
+        loaded = load_engine(options, display.notify, requests=1)
         from voxcli.run.stream import Stream, write_stream
 
         display.started(loaded)
-        stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, say=display.say)
+        stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, notify=display.notify)
         told = write_stream(stream, sink, raw=raw)
         return Spoken(f"{told} ({loaded.name})", stream.cut_off)

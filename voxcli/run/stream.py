@@ -20,9 +20,9 @@ from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
 from voxcli.jobs.plan import Utterance
-from voxcli.run.running_job import Take
+from voxcli.run.running_job import RunningJob
 from voxcli.terminal import clock, stdout_failed
-from voxcli.voices.prefetch import Voices
+from voxcli.voices.prefetch import VoicePrefetcher
 
 Samples = NDArray[np.float32]
 
@@ -31,7 +31,7 @@ SUBTYPE_PCM, MONO, BITS = 1, 1, 16
 
 
 class Stream:
-    """Iterate for the sound of an utterance: float32 blocks at `rate` Hz. `encoder` and `say` as a Session has them."""
+    """Iterate for the sound of an utterance: float32 blocks at `rate` Hz. `encoder`, `notify`: as of a Session."""
 
     def __init__(
         self,
@@ -39,13 +39,13 @@ class Stream:
         utterance: Utterance,
         *,
         encoder: Callable[[], str] = str,
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ):
         self.engine = engine
-        self.take = Take.of(utterance)
+        self.take = RunningJob.of(utterance)
         self.cut_off = False
         self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
-        self._voices = Voices(engine, [utterance.job], encoder=encoder, say=say)
+        self._voices = VoicePrefetcher(engine, [utterance.job], encoder=encoder, notify=notify)
 
     def __iter__(self) -> Iterator[Samples]:
         native = self.engine.model.sample_rate
@@ -71,12 +71,12 @@ class Stream:
             yield block
 
     def _whole(self) -> Iterator[Samples]:
-        pieces, model = self.take.utterance.pieces, self.engine.model
+        segments, model = self.take.utterance.segments, self.engine.model
         with self._voices:
-            for index, piece in enumerate(pieces):
+            for index, segment in enumerate(segments):
                 sound = self._piece(index)
-                yield from faded(sound, round(FADE_S * model.sample_rate)) if len(pieces) > 1 else sound
-                yield np.zeros(round(piece.pause_s * model.sample_rate), np.float32)
+                yield from faded(sound, round(FADE_S * model.sample_rate)) if len(segments) > 1 else sound
+                yield np.zeros(round(segment.pause_s * model.sample_rate), np.float32)
 
     def _piece(self, index: int) -> Iterator[Samples]:
         stream = ClipStream(self.engine, self.take.request(index, self.engine.model, self._voices))

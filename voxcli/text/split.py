@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from voxcli.text.boundaries import Strength, boundaries
 
-__all__ = ["Piece", "split"]
+__all__ = ["Segment", "split"]
 
 # Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
 # the model itself puts at the end of a clip.
@@ -29,14 +29,14 @@ _CLAUSE_MARKS = frozenset(",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a"
 
 
 @dataclass(frozen=True)
-class Piece:
+class Segment:
     """A part of a text. pause_s: seconds of silence after it when the pieces are joined, 0 for the last."""
 
     text: str
     pause_s: float
 
 
-def split(text: str, max_chars: int) -> list[Piece]:
+def split(text: str, max_chars: int) -> list[Segment]:
     """Split `text` into pieces of at most `max_chars` characters, each as long as whole sentences allow.
 
     A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up
@@ -47,13 +47,13 @@ def split(text: str, max_chars: int) -> list[Piece]:
         raise ValueError(f"max_chars must be at least 1, not {max_chars}")
     text = text.strip()
     if len(text) <= max_chars and "\n" not in text:
-        return [Piece(text, 0.0)] if text else []
-    pieces: list[Piece] = []
+        return [Segment(text, 0.0)] if text else []
+    segments: list[Segment] = []
     for paragraph in _PARAGRAPH.split(text):
         parts = _cut(paragraph, max_chars)
-        pieces += [Piece(part, _pause_after(part)) for part in parts[:-1]]
-        pieces += [Piece(part, PARAGRAPH_PAUSE_S) for part in parts[-1:]]
-    return [*pieces[:-1], *(Piece(piece.text, 0.0) for piece in pieces[-1:])]
+        segments += [Segment(part, _pause_after(part)) for part in parts[:-1]]
+        segments += [Segment(part, PARAGRAPH_PAUSE_S) for part in parts[-1:]]
+    return [*segments[:-1], *(Segment(segment.text, 0.0) for segment in segments[-1:])]
 
 
 def _cut(text: str, max_chars: int) -> list[str]:

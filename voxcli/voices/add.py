@@ -21,7 +21,7 @@ class Added:
 
 
 def add_voice(
-    name: str, recording: Path, text: str | None, options: ModelOptions, say: Callable[[str], None], *, replace: bool
+    name: str, recording: Path, text: str | None, options: ModelOptions, notify: Callable[[str], None], *, replace: bool
 ) -> Added:
     """Encode a recording and keep it under a name. The name, the file and the text are looked at before a model loads.
 
@@ -33,7 +33,7 @@ def add_voice(
         raise InputError("--text has no letter and no digit: it wants the words of the recording")
     check_voice(recording)
     prepare_folder(path.parent)
-    loaded = load_engine(options, say, requests=1)
+    loaded = load_engine(options, notify, requests=1)
     engine = loaded.engine
     voice = read_voice(recording, engine.model.encoder_rate)
     latents = {"reference": engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()}

@@ -14,14 +14,14 @@ from functools import cached_property
 from pathlib import Path
 
 from voxcli import faults
-from voxcli.audio.read import Voice, read_voice
+from voxcli.audio.read import Recording, read_voice
 from voxcli.engine.engine import Engine
-from voxcli.voices.source import EncodedVoice, Source, Voiced, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, Voiced, VoiceSource, read_named, sources_of
 
 AHEAD = 4  # voices that may be ready before they are needed
 
 
-class Voices:
+class VoicePrefetcher:
     """Ask for the voices of jobs in the order given, inside a `with` block.
 
     encoder: gives the identity of the model's voice encoder; called once, when a named voice is there.
@@ -34,20 +34,20 @@ class Voices:
         jobs: Iterable[Voiced],
         *,
         encoder: Callable[[], str],
-        say: Callable[[str], None],
+        notify: Callable[[str], None],
     ):
         self.engine = engine
         self._identity = encoder
-        self._say = say
+        self._notify = notify
         self._uses = Counter(source for job in jobs for source in sources_of(job))
         self._order = iter(list(self._uses))
-        self._coming: dict[Source, Future[EncodedVoice | Voice]] = {}
-        self._heard: dict[Source, EncodedVoice] = {}
-        self._ahead: set[Source] = set()  # on their way or ready, and not asked for yet
+        self._coming: dict[VoiceSource, Future[EncodedVoice | Recording]] = {}
+        self._heard: dict[VoiceSource, EncodedVoice] = {}
+        self._ahead: set[VoiceSource] = set()  # on their way or ready, and not asked for yet
         self._told: set[Path] = set()
         self._may_encode_ahead = engine.model.device.type != "cuda"
 
-    def __enter__(self) -> Voices:
+    def __enter__(self) -> VoicePrefetcher:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="voices")
         return self
 
@@ -58,7 +58,7 @@ class Voices:
         """The voice of a job; to be asked for once by each. Raises AudioError, InputError."""
         return EncodedVoice.of_parts([self._take(source) for source in sources_of(job)])
 
-    def _take(self, source: Source) -> EncodedVoice:
+    def _take(self, source: VoiceSource) -> EncodedVoice:
         while source not in self._coming and source not in self._heard:
             self._begin(next(self._order))
         self._ahead.discard(source)
@@ -70,21 +70,21 @@ class Voices:
             del self._heard[source]
         return heard
 
-    def _begin(self, source: Source) -> None:
+    def _begin(self, source: VoiceSource) -> None:
         self._coming[source] = self._thread.submit(self._prepare, source)
         self._ahead.add(source)
 
-    def _arrived(self, source: Source) -> EncodedVoice:
+    def _arrived(self, source: VoiceSource) -> EncodedVoice:
         found = self._coming[source].result()  # an error stays there for all who need this voice
         heard = found if isinstance(found, EncodedVoice) else self._encode(source, found)
         self._heard[source] = heard
         del self._coming[source]
         if source.use != "named" and source.path not in self._told and heard.notes:
             self._told.add(source.path)
-            self._say(f"{source.path}: {', '.join(heard.notes)}")
+            self._notify(f"{source.path}: {', '.join(heard.notes)}")
         return heard
 
-    def _prepare(self, source: Source) -> EncodedVoice | Voice:
+    def _prepare(self, source: VoiceSource) -> EncodedVoice | Recording:
         """Runs in the thread."""
         faults.point("voice")
         if source.use == "named":
@@ -92,7 +92,7 @@ class Voices:
         voice = read_voice(source.path, self.engine.model.encoder_rate)
         return self._encode(source, voice) if self._may_encode_ahead else voice
 
-    def _encode(self, source: Source, voice: Voice) -> EncodedVoice:
+    def _encode(self, source: VoiceSource, voice: Recording) -> EncodedVoice:
         if source.use == "reference":
             latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()
             return EncodedVoice(reference=latents, notes=voice.notes)

@@ -12,7 +12,7 @@ from voxcli.voices.store import Latents, read_info, read_latents
 
 
 @dataclass(frozen=True)
-class Source:
+class VoiceSource:
     """A file and what is taken from it: a recording to speak like or to go on from, or a named voice."""
 
     path: Path
@@ -62,13 +62,13 @@ class Voiced(Protocol):
     def prompt_audio(self) -> Path | None: ...
 
 
-def sources_of(job: Voiced) -> Iterator[Source]:
+def sources_of(job: Voiced) -> Iterator[VoiceSource]:
     if job.voice is not None:
-        yield Source(job.voice, "named")
+        yield VoiceSource(job.voice, "named")
     if job.ref is not None:
-        yield Source(job.ref, "reference")
+        yield VoiceSource(job.ref, "reference")
     if job.prompt_audio is not None:
-        yield Source(job.prompt_audio, "prompt")
+        yield VoiceSource(job.prompt_audio, "prompt")
 
 
 def read_named(path: Path, encoder: str) -> EncodedVoice:

@@ -28,7 +28,7 @@ from voxcli.terminal import nearest
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
 NAME = re.compile(r"\w[\w.-]{0,63}")
-MOST_BYTES = 1 << 28  # a minute of speech takes less than one
+MAX_BYTES = 1 << 28  # a minute of speech takes less than one
 
 Latents = NDArray[np.float32]
 
@@ -94,7 +94,7 @@ def read_info(path: Path) -> VoiceInfo:
     from safetensors import SafetensorError, safe_open
 
     try:
-        check_regular(path, MOST_BYTES)
+        check_regular(path, MAX_BYTES)
         with safe_open(path, framework="np") as file:
             return VoiceInfo.model_validate_json((file.metadata() or {})[HEADER])
     except FileNotFoundError:
@@ -137,7 +137,7 @@ def read_latents(path: Path) -> dict[str, Latents]:
     from safetensors.numpy import load_file
 
     try:
-        check_regular(path, MOST_BYTES)
+        check_regular(path, MAX_BYTES)
         tensors = load_file(path)
     except (OSError, SafetensorError) as error:
         raise InputError(f"can't read the voice {path}: {_reason(error)}") from error

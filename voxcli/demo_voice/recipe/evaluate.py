@@ -85,7 +85,7 @@ class Voice:
         low = common.to_encoder_rate(torch.from_numpy(np.pad(wav, (0, -len(wav) % 3)).astype(np.float32))[None, None])[0, 0].numpy()
         return self.engine.encode_voice(low, key=str(hash(low.tobytes())), padding=padding)
 
-    def say(self, jobs: list[tuple[str, int]], reference: torch.Tensor | None = None, prompt_text: str = "", prompt_audio: torch.Tensor | None = None):
+    def notify(self, jobs: list[tuple[str, int]], reference: torch.Tensor | None = None, prompt_text: str = "", prompt_audio: torch.Tensor | None = None):
         """(text, seed) -> audio, in order."""
         from voxcli import Request, Sampling, build_prompt
 
@@ -147,7 +147,7 @@ def main() -> None:
 
     if "voice" in a.parts:
         t = time.time()
-        waves = voice.say([(text, seed) for seed in a.seeds for text in texts])
+        waves = voice.notify([(text, seed) for seed in a.seeds for text in texts])
         spent, seconds = time.time() - t, sum(map(len, waves)) / RATE
         print(f"{len(waves)} clips, {seconds:.0f} s of speech, {a.batch} at once, in {spent:.0f} s: {seconds / spent:.1f} x real time", flush=True)
         ratios = [len(w) / len(teacher("heart", i % len(texts))) for i, w in enumerate(waves)]
@@ -164,8 +164,8 @@ def main() -> None:
         print(f"voice MOS (distillmos, first 30 clips) {report['voice mos']:.2f}", flush=True)
     if "alone" in a.parts:
         single = Voice(a.model, 1)
-        together = voice.say([(text, a.seeds[0]) for text in texts])
-        alone = [single.say([(text, a.seeds[0])])[0] for text in texts]
+        together = voice.notify([(text, a.seeds[0]) for text in texts])
+        alone = [single.notify([(text, a.seeds[0])])[0] for text in texts]
         by_set("alone", [(t, judge.hear(w)) for t, w in zip(texts, alone, strict=True)])
         by_set(f"batch of {a.batch}", [(t, judge.hear(w)) for t, w in zip(texts, together, strict=True)])
         same = [len(x) == len(y) for x, y in zip(alone, together, strict=True)]
@@ -220,9 +220,9 @@ def main() -> None:
                 rest = [t for i, t in enumerate(texts[:n]) if i not in spoken]
                 jobs = [(t, 0) for t in (rest if mode == "reference" else rest[:20])]
                 if mode == "reference":
-                    waves = voice.say(jobs, reference=voice.encode(recording[name], "right"))
+                    waves = voice.notify(jobs, reference=voice.encode(recording[name], "right"))
                 else:
-                    waves = voice.say(jobs, prompt_text=texts[spoken[2]] + " ", prompt_audio=voice.encode(prompt[name], "left"))
+                    waves = voice.notify(jobs, prompt_text=texts[spoken[2]] + " ", prompt_audio=voice.encode(prompt[name], "left"))
                 judge.score(f"{mode} {name}", [(t, judge.hear(w)) for (t, _), w in zip(jobs, waves, strict=True)], report, show=8)
                 other = next(o for o in VOICES if o != name)
                 mine = [embed(w) for w in waves]
@@ -239,7 +239,7 @@ def main() -> None:
             )
     for part, lines in (("figures", heldout.FIGURES), ("long", heldout.LONG)):
         if part in a.parts:
-            waves = voice.say([(t, 0) for t in lines])
+            waves = voice.notify([(t, 0) for t in lines])
             heard, spoken_by = [judge.hear(w) for w in waves], [judge.hear(speak("heart", t, 0)[0].astype(np.float32) / 32768) for t in lines]
             report[part] = list(zip(lines, heard, spoken_by, strict=True))
             judge.score(f"{part} against teacher", list(zip(spoken_by, heard, strict=True)), report)
@@ -247,9 +247,9 @@ def main() -> None:
                 print(f"    {line!r}\n        voice   {h!r}\n        teacher {s!r}", flush=True)
     if "speed" in a.parts:
         single = Voice(a.model, 1)
-        single.say([("Warm up.", 0)])
+        single.notify([("Warm up.", 0)])
         t = time.time()
-        waves = [single.say([(text, 7)])[0] for text in texts[:8]]
+        waves = [single.notify([(text, 7)])[0] for text in texts[:8]]
         report["rtf"] = (time.time() - t) / sum(map(len, waves)) * RATE
         print(f"real-time factor alone, two threads: {report['rtf']:.3f}", flush=True)
     if a.json:

@@ -474,7 +474,7 @@ def main() -> None:
         dist.init_process_group("nccl" if kind == "cuda" else "gloo")
     os.makedirs(a.out, exist_ok=True)
 
-    def say(*args) -> None:
+    def notify(*args) -> None:
         if rank == 0:
             print(*args, flush=True)
 
@@ -485,7 +485,7 @@ def main() -> None:
         restore(model, a.init)
     model.train()
     names = trainable(model)
-    say(
+    notify(
         "parameters",
         {k: round(sum(p.numel() for n, p in names if n.startswith(k)) / 1e6, 3) for k in ("base_lm", "residual_lm", "feat_encoder", "feat_decoder", "")},
     )
@@ -525,7 +525,7 @@ def main() -> None:
     step_losses, step_update = graphed(losses, device), graphed(opt.step, device)
     for t in (opt.m, opt.v, opt.count):
         t.zero_()
-    say(f"compiled after {time.time() - t_start:.0f} s")
+    notify(f"compiled after {time.time() - t_start:.0f} s")
 
     while not os.path.exists(a.codec):
         time.sleep(0.5)
@@ -552,7 +552,7 @@ def main() -> None:
         used += n
     flat = latents[:used:17].float()
     hours = {s: sum(r["patches"] for r in records if r["speaker"] == s) / 6.25 / 3600 for s in sorted({r["speaker"] for r in records})}
-    say(
+    notify(
         f"latents in {time.time() - t_extract:.0f} s: {len(records)} utterances, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }, "
         f"mean {flat.mean():.3f}, std {flat.std():.3f}, channel std {flat.std((0, 1)).min():.3f}..{flat.std((0, 1)).max():.3f}"
     )
@@ -583,7 +583,7 @@ def main() -> None:
         for pipe in news:
             threading.Thread(target=pipe.put, args=(entries,), daemon=True).start()  # a feeder reads it between two batches
         hours = {s: sum(e["patches"] for e in entries if e["speaker"] == s) / 6.25 / 3600 for s in (0, 1)}
-        say(f"{len(mine)} more shards after {time.time() - t_start:.0f} s, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }")
+        notify(f"{len(mine)} more shards after {time.time() - t_start:.0f} s, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }")
 
     def save(tag: str) -> None:
         if rank:
@@ -591,7 +591,7 @@ def main() -> None:
         path = os.path.join(a.out, "model")
         export(model, opt.averaged(), path + ".tmp")
         os.replace(path + ".tmp", path + ".safetensors")
-        say(f"saved {tag} at step {step}, {time.time() - t_start:.0f} s")
+        notify(f"saved {tag} at step {step}, {time.time() - t_start:.0f} s")
 
     sums.zero_()
     begin = last_save = last_look = log_t = time.time()
@@ -623,7 +623,7 @@ def main() -> None:
         if step <= 2 or step - logged >= (200 if kind == "cuda" else 5):
             d, s = (sums / (step - logged)).tolist()
             now = time.time()
-            say(
+            notify(
                 f"lm step {step} {now - t_start:.0f} s {(now - log_t) / (step - logged) * 1e3:.1f} ms/step diff {d:.4f} stop {s:.5f} "
                 f"grad {opt.norm.item():.2f} lr {opt.lr.item():.2e} fill {fill[0]:.2f} {fill[1]:.2f} {fill[2]:.2f} n {int(fill[3])}"
             )
