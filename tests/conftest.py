@@ -20,6 +20,19 @@ torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start
 
 
+PROCESSES = 2
+DEFAULT = "not speech and not book and not long"  # as in pyproject.toml
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """The whole default suite runs in two processes, each with whole files; what is named or printed runs in one."""
+    option = config.option
+    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and option.markexpr == DEFAULT
+    if whole and option.capture != "no" and not option.usepdb and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = PROCESSES, "loadfile"
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """One for all tests: what they find out about this machine need not be found out by each."""
