@@ -42,17 +42,25 @@ def config(checkpoint: Path, out: Path, **values: Any) -> WorkerConfig:
     )
 
 
+Hook = Callable[["ThreadHandle", str, tuple[Any, ...]], None]
+
+
 class ThreadHandle:
-    def __init__(self, config: WorkerConfig):
+    def __init__(self, config: WorkerConfig, pool: ThreadPool):
         self.worker = Worker(config)
+        self.pool = pool
         self.alive, self._gone = True, False
         self.frozen = False  # it answers nothing more until it is killed
-        self.asked: list[str] = []
         self._pool = ThreadPoolExecutor(8)
         self._open: set[Future[Any]] = set()
 
     def ask(self, method: str, *values: object) -> Future[Any]:
-        self.asked.append(method)
+        self.pool.before(self, method, values)
+        answer = self._asked(method, *values)
+        self.pool.after(self, method, values)
+        return answer
+
+    def _asked(self, method: str, *values: object) -> Future[Any]:
         answer: Future[Any] = Future()
         if not self.alive:
             answer.set_exception(WorkerDied("it was killed"))
@@ -96,17 +104,22 @@ class ThreadHandle:
 
 
 class ThreadPool:
-    """made: all workers so far.  shared: values put where all find them."""
+    """made: all workers so far.  shared: values put where all find them.
+
+    before, after: called with a worker, a method and its values, by the driver's thread, when that is asked of it.
+    """
 
     def __init__(self, size: int, *config: WorkerConfig):
         """config: of the first, second, ... worker; the last ones of all that follow."""
         self.size = size
         self.made: list[ThreadHandle] = []
         self.shared: list[EncodedVoice] = []
+        self.before: Hook = lambda handle, method, values: None
+        self.after: Hook = lambda handle, method, values: None
         self._config = config
 
     def start(self) -> ThreadHandle:
-        self.made.append(ThreadHandle(self._config[min(len(self.made), len(self._config) - 1)]))
+        self.made.append(ThreadHandle(self._config[min(len(self.made), len(self._config) - 1)], self))
         return self.made[-1]
 
     def share(self, value: EncodedVoice) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,9 +16,8 @@ import pytest
 import soundfile
 
 from tests.checkpoints import write_checkpoint
-from tests.cluster.pools import ThreadPool, batch_run, config
+from tests.cluster.pools import ThreadHandle, ThreadPool, batch_run, config
 from voxcli import faults
-from voxcli.cluster import driver as driver_module
 from voxcli.cluster.driver import Driver
 from voxcli.cluster.options import HANG_S, ClusterOptions
 from voxcli.engine.load import ModelOptions, load_engine
@@ -163,21 +163,18 @@ def test_lines_of_workers_that_die_run_elsewhere(
     """Three die, each some moments after it was given lines."""
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
-    real = Driver._hand
 
-    def hand(self: Driver, worker: Any, lines: Any) -> None:
-        real(self, worker, lines)
-        if len(pool.made) < 5:
+    def die(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "put" and len(pool.made) < 5:
             time.sleep(0.02 * len(pool.made))
-            worker.handle.die()
+            handle.die()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_hand", hand)
-        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
+    pool.after = die
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
     assert (files(tmp_path), logged(tmp_path)) == alone
     died = [remark for remark in said if " died: it was killed" in remark]
     assert len(died) == len(pool.made) - 2 >= 3
-    assert "run again" in died[0] or "runs again" in died[0]
+    assert re.search(r"; its (unfinished line runs|\d+ unfinished lines run) again$", died[0])
 
 
 @pytest.mark.parametrize("how", ["it answers nothing", "its engine makes no step"])
@@ -191,20 +188,17 @@ def test_a_worker_that_hangs_is_taken_for_dead(
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
     woken = threading.Event()
-    real = Driver._hand
 
-    def hand(self: Driver, worker: Any, lines: Any) -> None:
-        if worker.handle is pool.made[0]:
-            worker.handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
-            worker.handle.frozen = how == "it answers nothing"
-        real(self, worker, lines)
+    def hang(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "put" and handle is pool.made[0]:
+            handle.worker._loaded.engine.on_patch = lambda patches: woken.wait(60)
+            handle.frozen = how == "it answers nothing"
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_hand", hand)
-        try:
-            drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
-        finally:
-            woken.set()
+    pool.before = hang
+    try:
+        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
+    finally:
+        woken.set()
     assert (files(tmp_path), logged(tmp_path)) == alone
     [died] = [remark for remark in said if " died: " in remark]
     assert died.startswith("worker 1 (process ") and "died: nothing has moved there for 2 s; its " in died
@@ -217,16 +211,18 @@ def test_who_was_not_listened_to_has_not_hung(
     """As when the command is stopped for a while (Ctrl-Z), and its workers are not."""
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
     said: list[str] = []
-    real, pauses = Driver._give_work, iter([0, 0, 3.5])
+    loaded: set[ThreadHandle] = set()
+    pauses = iter([0, 0, 3.5])
 
-    def give_work(self: Driver) -> None:
-        if all(worker.ready for worker in self._records.values()):
+    def stop_for_a_while(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "take":
+            loaded.add(handle)
+        if len(loaded) == 2:
             time.sleep(next(pauses, 0))
-        real(self)
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_give_work", give_work)
-        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+    pool.before = stop_for_a_while
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+    assert next(pauses, None) is None, "it was stopped"
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(pool.made) == 2 and not any("died" in remark for remark in said)
 
@@ -237,16 +233,13 @@ def test_where_no_worker_can_be_started_again_the_others_go_on(
     good, broken = config(tiny_checkpoint, tmp_path), config(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
     pool = ThreadPool(2, good, good, broken)
     said: list[str] = []
-    real = Driver._hand
 
-    def hand(self: Driver, worker: Any, lines: Any) -> None:
-        real(self, worker, lines)
-        if worker.handle is pool.made[0]:
-            worker.handle.die()
+    def die(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "put" and handle is pool.made[0]:
+            handle.die()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_hand", hand)
-        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append)
+    pool.after = die
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(pool.made) == 3
     [told] = [remark for remark in said if "can't be started again" in remark]
@@ -258,16 +251,12 @@ def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoin
     jobs = [Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(6)]
     plan = make_plan([*jobs, Job("bad", "Poison, a longer line.", tmp_path / "bad.wav", settings=BRIEF)])
 
-    real = driver_module.Driver._hand
+    def die(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "put" and any(item.utterance.job.id == "bad" for item in values[0]):
+            handle.die()
 
-    def hand(self: Driver, worker: Any, lines: Any) -> None:
-        real(self, worker, lines)
-        if any(line.id == "bad" for line in lines):
-            worker.handle.die()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_hand", hand)
-        outcomes = drive(pool, plan, tmp_path, max_retries=9)
+    pool.after = die
+    outcomes = drive(pool, plan, tmp_path, max_retries=9)
     assert {name for name, outcome in outcomes.items() if not outcome.result.ok} == {"bad"}
     assert str(outcomes["bad"].error) == "its worker died 4 times while it was spoken"
     assert len(pool.made) == 5
@@ -275,17 +264,9 @@ def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoin
 
 def test_workers_that_die_again_and_again_end_the_run_in_a_line(tiny_checkpoint: Path, tmp_path: Path) -> None:
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
-    real = ThreadPool.start
-
-    def start(self: ThreadPool) -> Any:
-        handle = real(self)
-        handle.die()
-        return handle
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ThreadPool, "start", start)
-        with pytest.raises(SynthesisError, match=r"workers died 12 times in a row and no line was spoken.*was killed"):
-            drive(pool, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
+    pool.before = lambda handle, method, values: handle.die()
+    with pytest.raises(SynthesisError, match=r"workers died 12 times in a row and no line was spoken.*was killed"):
+        drive(pool, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
     assert logged(tmp_path) == {}
 
 
@@ -305,16 +286,13 @@ def test_a_worker_that_dies_with_a_voice_leaves_it_to_another(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
-    real = driver_module.Driver._give_work
 
-    def give_work(self: Driver) -> None:
-        real(self)
-        if len(pool.made) == 1 and "encode" in pool.made[0].asked:
-            pool.made[0].die()
+    def die(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "encode" and handle is pool.made[0]:
+            handle.die()
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Driver, "_give_work", give_work)
-        drive(pool, plan_of(tmp_path, recordings), tmp_path)
+    pool.after = die
+    drive(pool, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(pool.made) == 2
 
@@ -360,17 +338,22 @@ def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
     tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
     plan = make_plan([Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(3)])
-    run = Driver(
-        ThreadPool(1, config(tiny_checkpoint, tmp_path)),
-        plan.utterances,
-        batch_run(tmp_path, None),
-        options=ClusterOptions(),
-        rate=16_000,
-        encoder=str,
-    )
-    seeds = {utterance.job.id: utterance.seed for utterance in run._utterances}
-    assert {outcome.job.id: outcome.result.seed for outcome in run.run()} == seeds
-    assert len(set(seeds.values())) == 3
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
+    handed: list[dict[str, int]] = []
+
+    def die_once(handle: ThreadHandle, method: str, values: Any) -> None:
+        if method == "put":
+            handed.append({item.utterance.job.id: item.utterance.seed for item in values[0]})
+            if len(handed) == 1:
+                handle.die()
+
+    pool.after = die_once
+    outcomes = drive(pool, plan, tmp_path)
+    seeds = {name: outcome.result.seed for name, outcome in outcomes.items()}
+    assert len(set(seeds.values())) == len(seeds) == 3
+    for some in handed:
+        assert some.items() <= seeds.items()
+    assert len(handed) > 1 and len(pool.made) == 2, "some were handed out twice"
 
 
 def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(tiny_checkpoint: Path, tmp_path: Path) -> None:
@@ -423,6 +406,5 @@ def test_leaving_early_notes_what_is_finished(
     assert 1 <= len(done) < LINES
     assert files(tmp_path) == {name: alone[0][name] for name in done}
     assert all(done[name] == alone[1][name] for name in done)
-    assert not list(tmp_path.rglob("*.part")) or [path.name for path in tmp_path.rglob("*.part")] == [
-        ".voxcpm2-probe.part"
-    ]
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    assert left == {"results.jsonl", ".voxcpm2-probe.part", *(result["out"] for result in done.values())}
