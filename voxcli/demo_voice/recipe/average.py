@@ -1,7 +1,7 @@
 """The mean of weights of the same shape: `python average.py OUT.safetensors IN.safetensors IN.safetensors ...`
 
-Two checkpoints of one run with a learning rate that has not come down yet: their mean stands for the steps that would have
-brought it down.
+Two checkpoints of one run with a learning rate that has not come down yet: their mean stands for the steps that would
+have brought it down.
 """
 
 import sys
@@ -12,7 +12,10 @@ from safetensors.torch import load_file, save_file
 
 def main(out: str, *sources: str) -> None:
     weights = [load_file(s) for s in sources]
-    mean = {k: (sum(w[k].double() for w in weights) / len(weights)).to(v.dtype) if v.is_floating_point() else v for k, v in weights[0].items()}
+    mean = {
+        k: (sum(w[k].double() for w in weights) / len(weights)).to(v.dtype) if v.is_floating_point() else v
+        for k, v in weights[0].items()
+    }
     with safe_open(sources[0], "pt") as f:
         save_file(mean, out, metadata=f.metadata())
 

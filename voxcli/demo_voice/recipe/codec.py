@@ -1,9 +1,9 @@
 """The AudioVAE of the demo voice, written for training: same arithmetic as the reference, channels last.
 
-With signals as [batch, time, channels] a strided convolution of kernel 2s is two matrix products on blocks of s samples,
-its transpose is two matrix products followed by a view, and only the depthwise convolutions and the snakes need
-kernels of their own (kernels.py). Weights are plain (no weight norm); `export` writes them under the reference names as
-weight_v and weight_g. `check` compares both passes with the reference module.
+With signals as [batch, time, channels] a strided convolution of kernel 2s is two matrix products on blocks of s
+samples, its transpose is two matrix products followed by a view, and only the depthwise convolutions and the snakes
+need kernels of their own (kernels.py). Weights are plain (no weight norm); `export` writes them under the reference
+names as weight_v and weight_g. `check` compares both passes with the reference module.
 """
 
 import math
@@ -40,7 +40,10 @@ class Unit(nn.Module):
         super().__init__()
         self.dilation = dilation
         self.a1, self.a2 = nn.Parameter(torch.ones(channels)), nn.Parameter(torch.ones(channels))
-        self.w, self.b = nn.Parameter(torch.randn(TAPS, channels) / math.sqrt(TAPS)), nn.Parameter(torch.zeros(channels))
+        self.w, self.b = (
+            nn.Parameter(torch.randn(TAPS, channels) / math.sqrt(TAPS)),
+            nn.Parameter(torch.zeros(channels)),
+        )
         self.point, self.point_b = matrix(channels, channels, 0.4), nn.Parameter(torch.zeros(channels))
 
     def forward(self, s: torch.Tensor) -> torch.Tensor:
@@ -93,8 +96,15 @@ class Decoder(nn.Module):
     def __init__(self, width: int, rates: list[int], latent: int):
         super().__init__()
         self.rates = rates
-        self.depth, self.depth_b = nn.Parameter(torch.randn(TAPS, latent) / math.sqrt(TAPS)), nn.Parameter(torch.zeros(latent))
-        self.first, self.first_b, self.first_a = matrix(width, latent), nn.Parameter(torch.zeros(width)), nn.Parameter(torch.ones(width))
+        self.depth, self.depth_b = (
+            nn.Parameter(torch.randn(TAPS, latent) / math.sqrt(TAPS)),
+            nn.Parameter(torch.zeros(latent)),
+        )
+        self.first, self.first_b, self.first_a = (
+            matrix(width, latent),
+            nn.Parameter(torch.zeros(width)),
+            nn.Parameter(torch.ones(width)),
+        )
         self.up, self.up_b, self.units = nn.ParameterList(), nn.ParameterList(), nn.ModuleList()
         for s in rates:
             self.up.append(matrix(2 * s * (width // 2), width, 0.5))  # rows: (now or one later, step, channel)
@@ -144,7 +154,8 @@ class Codec(nn.Module):
 
     # ----------------------------------------------------------------------- reference layout
     def _pairs(self):
-        """(reference prefix, weight in the reference's shape, bias) and (reference name, snake alpha) of every layer."""
+        """(reference prefix, weight in the reference's shape, bias) and (reference name, snake alpha) of every
+        layer."""
 
         def unit(prefix, u):
             yield f"{prefix}.block.1", u.w.T[:, None], u.b
@@ -163,7 +174,11 @@ class Codec(nn.Module):
             parts = [half.reshape(n, s, -1).permute(0, 2, 1) for half in w.chunk(2)]
             yield f"{prefix}.4", torch.cat(parts, -1), b
         std = (self.var + 1e-5).sqrt()
-        yield "encoder.fc_mu", e.mu.reshape(e.mu.shape[0], 3, -1).permute(0, 2, 1) / std[:, None, None], (e.mu_b - self.mean) / std
+        yield (
+            "encoder.fc_mu",
+            e.mu.reshape(e.mu.shape[0], 3, -1).permute(0, 2, 1) / std[:, None, None],
+            (e.mu_b - self.mean) / std,
+        )
         yield "decoder.model.0", d.depth.T[:, None], d.depth_b
         yield "decoder.model.1", d.first[:, :, None], d.first_b
         alphas = [d.first_a] + [u.a for u in d.units]
@@ -199,7 +214,11 @@ class Codec(nn.Module):
 
     def export(self, path: str) -> None:
         """audiovae.safetensors in 16 bit; the latent statistics are folded into fc_mu."""
-        save_file({k: v.half() if v.is_floating_point() else v for k, v in self.reference_state().items()}, path, metadata={"format": "pt"})
+        save_file(
+            {k: v.half() if v.is_floating_point() else v for k, v in self.reference_state().items()},
+            path,
+            metadata={"format": "pt"},
+        )
 
     @torch.no_grad()
     def load_reference(self, state: dict[str, torch.Tensor]) -> None:
@@ -207,7 +226,9 @@ class Codec(nn.Module):
 
         def weight(name):
             v = state[f"{name}.weight_v"].float()
-            return v * (state[f"{name}.weight_g"].float() / v.flatten(1).norm(dim=1).reshape(-1, 1, 1)), state[f"{name}.bias"].float()
+            return v * (state[f"{name}.weight_g"].float() / v.flatten(1).norm(dim=1).reshape(-1, 1, 1)), state[
+                f"{name}.bias"
+            ].float()
 
         def alpha(name):
             return state[f"{name}.alpha"].float().reshape(-1)
@@ -229,7 +250,12 @@ class Codec(nn.Module):
             for j, u in enumerate(units.units):
                 unit(f"{prefix}.{j}", u)
             units.a.copy_(alpha(f"{prefix}.3"))
-            put(w, b, weight(f"{prefix}.4"), lambda w: torch.cat([half.permute(0, 2, 1).flatten(1) for half in w.chunk(2, -1)]))
+            put(
+                w,
+                b,
+                weight(f"{prefix}.4"),
+                lambda w: torch.cat([half.permute(0, 2, 1).flatten(1) for half in w.chunk(2, -1)]),
+            )
         put(e.mu, e.mu_b, weight("encoder.fc_mu"), lambda w: w.permute(0, 2, 1).flatten(1))
         self.mean.zero_()
         self.var.fill_(1 - 1e-5)
@@ -238,7 +264,12 @@ class Codec(nn.Module):
         d.first_a.copy_(alpha("decoder.model.2.block.0"))
         for i, (w, b, units) in enumerate(zip(d.up, d.up_b, d.units, strict=True)):
             prefix = f"decoder.model.{i + 2}.block"
-            put(w, b, weight(f"{prefix}.1"), lambda w: torch.cat([half.permute(2, 1, 0).flatten(0, 1) for half in w.chunk(2, -1)]))
+            put(
+                w,
+                b,
+                weight(f"{prefix}.1"),
+                lambda w: torch.cat([half.permute(2, 1, 0).flatten(0, 1) for half in w.chunk(2, -1)]),
+            )
             for j, u in enumerate(units.units):
                 unit(f"{prefix}.{j + 2}", u)
             last = i + 1 == len(d.rates)
@@ -247,7 +278,8 @@ class Codec(nn.Module):
 
 
 def load_codec(path: str, cfg: dict) -> Codec:
-    """Codec from a training state (`.pt`, written by train_codec.py) or from exported weights (`audiovae.safetensors`)."""
+    """Codec from a training state (`.pt`, written by train_codec.py) or from exported weights
+    (`audiovae.safetensors`)."""
     codec = Codec(cfg)
     if path.endswith(".safetensors"):
         codec.load_reference(load_file(path))
@@ -265,8 +297,8 @@ def spectrum(x: torch.Tensor, window: torch.Tensor) -> torch.Tensor:
 
 
 class MelLoss(nn.Module):
-    """L1 between log-mel spectra at six resolutions, with a floor 80 dB under full scale: silence and the empty band above
-    a teacher's own sampling rate must not outweigh speech."""
+    """L1 between log-mel spectra at six resolutions, with a floor 80 dB under full scale: silence and the empty band
+    above a teacher's own sampling rate must not outweigh speech."""
 
     sizes = ((64, 6), (128, 12), (256, 24), (512, 48), (1024, 96), (2048, 192))
 
@@ -308,7 +340,9 @@ class PeriodDisc(nn.Module):
         super().__init__()
         self.period = period
         ch = [1, width, width * 2, width * 4, width * 8]
-        self.convs = nn.ModuleList([wn2d(ch[i], ch[i + 1], (5, 1), (3, 1), (2, 0)) for i in range(4)] + [wn2d(ch[4], ch[4], (5, 1), 1, (2, 0))])
+        self.convs = nn.ModuleList(
+            [wn2d(ch[i], ch[i + 1], (5, 1), (3, 1), (2, 0)) for i in range(4)] + [wn2d(ch[4], ch[4], (5, 1), 1, (2, 0))]
+        )
         self.out = wn2d(ch[4], 1, (3, 1), 1, (1, 0))
 
     def forward(self, x: torch.Tensor):
@@ -326,7 +360,9 @@ class SpecDisc(nn.Module):
         self.n_fft = n_fft
         self.register_buffer("window", torch.hann_window(n_fft), persistent=False)
         self.convs = nn.ModuleList(
-            [wn2d(2, width, (3, 9), 1, (1, 4))] + [wn2d(width, width, (3, 9), (1, 2), (1, 4)) for _ in range(3)] + [wn2d(width, width, 3, 1, 1)]
+            [wn2d(2, width, (3, 9), 1, (1, 4))]
+            + [wn2d(width, width, (3, 9), (1, 2), (1, 4)) for _ in range(3)]
+            + [wn2d(width, width, 3, 1, 1)]
         )
         self.out = wn2d(width, 1, 3, 1, 1)
 
@@ -344,7 +380,9 @@ class SpecDisc(nn.Module):
 class Discriminators(nn.Module):
     def __init__(self, width: int):
         super().__init__()
-        self.nets = nn.ModuleList([PeriodDisc(p, width) for p in (2, 3, 5, 7, 11)] + [SpecDisc(n, width) for n in (2048, 1024, 512)])
+        self.nets = nn.ModuleList(
+            [PeriodDisc(p, width) for p in (2, 3, 5, 7, 11)] + [SpecDisc(n, width) for n in (2048, 1024, 512)]
+        )
 
     def forward(self, x: torch.Tensor):
         return [net(x) for net in self.nets]
@@ -372,7 +410,10 @@ def check() -> None:
             z, ref = codec.encode(wav, torch.float64), vae.encode(wav[:, None], common.IN_RATE).transpose(1, 2)
             y, ref_y = codec.decoder(z, torch.float64), vae.decode(z.transpose(1, 2))[:, 0]
         count = sum(p.numel() for p in codec.parameters())
-        print(f"codec {count / 1e6:.2f} M: encoder off by {(z - ref).abs().max():.1e}, decoder {(y - ref_y).abs().max():.1e} of {ref_y.abs().max():.2f}")
+        print(
+            f"codec {count / 1e6:.2f} M: encoder off by {(z - ref).abs().max():.1e}, decoder "
+            f"{(y - ref_y).abs().max():.1e} of {ref_y.abs().max():.2f}"
+        )
         assert (z - ref).abs().max() < 1e-3 and (y - ref_y).abs().max() < 1e-4
 
 

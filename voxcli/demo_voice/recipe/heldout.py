@@ -106,12 +106,12 @@ WARNING: the door is open!
 """.strip().split("\n")
 
 LONG = """
-When the old captain finally reached the harbor after three long days at sea, he found that the little town had already gone \
-to sleep and nobody was waiting.
-She opened the heavy wooden door, walked slowly across the cold kitchen floor, and discovered that someone had left a basket \
-of fresh apples beside the silver lamp.
-Although the weather report had promised sunshine for the whole weekend, the children spent most of Saturday watching the \
-rain run down the windows of the quiet house.
-Our teacher explained that the river begins high in the mountains, crosses two countries, and finally meets the ocean near a \
-city that is famous for its bridges.
+When the old captain finally reached the harbor after three long days at sea, he found that the little town had \
+already gone to sleep and nobody was waiting.
+She opened the heavy wooden door, walked slowly across the cold kitchen floor, and discovered that someone had left \
+a basket of fresh apples beside the silver lamp.
+Although the weather report had promised sunshine for the whole weekend, the children spent most of Saturday \
+watching the rain run down the windows of the quiet house.
+Our teacher explained that the river begins high in the mountains, crosses two countries, and finally meets the \
+ocean near a city that is famous for its bridges.
 """.strip().split("\n")

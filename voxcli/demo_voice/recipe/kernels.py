@@ -6,8 +6,9 @@ left is bound by memory traffic, so it is done in two kernels a direction and un
     add_snake(x, h, a)      ->  x + h, snake(x + h)                      (the end of one unit, the start of the next)
     depth_snake(s, w, b, a) ->  snake(causal depthwise convolution of s)
 
-cuDNN's depthwise backward takes many times longer than the bytes it moves; `depth_snake` recomputes the convolution from
-seven shifted reads instead and leaves partial sums of the parameter gradients, one row a program, to be added by torch.
+cuDNN's depthwise backward takes many times longer than the bytes it moves; `depth_snake` recomputes the convolution
+from seven shifted reads instead and leaves partial sums of the parameter gradients, one row a program, to be added by
+torch.
 """
 
 import os
@@ -39,7 +40,13 @@ def add_snake_twin(x, h, a):
 
 
 def depth_snake_twin(s, w, b, a, dilation):
-    y = F.conv1d(F.pad(s.transpose(1, 2), ((TAPS - 1) * dilation, 0)), w.T[:, None].to(s.dtype), b.to(s.dtype), dilation=dilation, groups=s.shape[2])
+    y = F.conv1d(
+        F.pad(s.transpose(1, 2), ((TAPS - 1) * dilation, 0)),
+        w.T[:, None].to(s.dtype),
+        b.to(s.dtype),
+        dilation=dilation,
+        groups=s.shape[2],
+    )
     return snake(y.transpose(1, 2), a)
 
 
@@ -62,7 +69,9 @@ if triton is not None:
         at = r[:, None] * C + c[None, :]
         ok = (r < rows)[:, None] & (c < C)[None, :]
         a = tl.load(a_ptr + c, mask=c < C, other=1.0)[None, :]
-        y = tl.load(x_ptr + at, mask=ok, other=0.0).to(tl.float32) + tl.load(h_ptr + at, mask=ok, other=0.0).to(tl.float32)
+        y = tl.load(x_ptr + at, mask=ok, other=0.0).to(tl.float32) + tl.load(h_ptr + at, mask=ok, other=0.0).to(
+            tl.float32
+        )
         y = y.to(y_ptr.dtype.element_ty)
         tl.store(y_ptr + at, y, mask=ok)
         y = y.to(tl.float32)
@@ -70,7 +79,19 @@ if triton is not None:
         tl.store(s_ptr + at, (y + q * q / (a + 1e-9)).to(s_ptr.dtype.element_ty), mask=ok)
 
     @triton.jit(do_not_specialize=["rows"])
-    def _add_snake_bwd(y_ptr, gy_ptr, gs_ptr, a_ptr, g_ptr, part_ptr, rows, C: tl.constexpr, BC: tl.constexpr, BT: tl.constexpr, LOOP: tl.constexpr):
+    def _add_snake_bwd(
+        y_ptr,
+        gy_ptr,
+        gs_ptr,
+        a_ptr,
+        g_ptr,
+        part_ptr,
+        rows,
+        C: tl.constexpr,
+        BC: tl.constexpr,
+        BT: tl.constexpr,
+        LOOP: tl.constexpr,
+    ):
         c = tl.arange(0, BC)
         a = tl.load(a_ptr + c, mask=c < C, other=1.0)[None, :]
         inv = 1.0 / (a + 1e-9)
@@ -89,7 +110,20 @@ if triton is not None:
         tl.store(part_ptr + tl.program_id(0) * C + c, acc, mask=c < C)
 
     @triton.jit(do_not_specialize=["blocks", "D"])
-    def _depth_fwd(s_ptr, w_ptr, b_ptr, a_ptr, u_ptr, T, blocks, D, C: tl.constexpr, BC: tl.constexpr, BT: tl.constexpr, K: tl.constexpr):
+    def _depth_fwd(
+        s_ptr,
+        w_ptr,
+        b_ptr,
+        a_ptr,
+        u_ptr,
+        T,
+        blocks,
+        D,
+        C: tl.constexpr,
+        BC: tl.constexpr,
+        BT: tl.constexpr,
+        K: tl.constexpr,
+    ):
         n, block = tl.program_id(0) // blocks, tl.program_id(0) % blocks
         c = tl.arange(0, BC)
         live = (c < C)[None, :]
@@ -98,11 +132,17 @@ if triton is not None:
         v = tl.zeros([BT, BC], tl.float32) + tl.load(b_ptr + c, mask=c < C, other=0.0)[None, :]
         for k in tl.static_range(K):
             at = t - (K - 1 - k) * D
-            x = tl.load(s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0).to(tl.float32)
+            x = tl.load(
+                s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0
+            ).to(tl.float32)
             v += x * tl.load(w_ptr + k * C + c, mask=c < C, other=0.0)[None, :]
         a = tl.load(a_ptr + c, mask=c < C, other=1.0)[None, :]
         q, _ = _sine(a * v)
-        tl.store(u_ptr + base + t[:, None] * C + c[None, :], (v + q * q / (a + 1e-9)).to(u_ptr.dtype.element_ty), mask=(t < T)[:, None] & live)
+        tl.store(
+            u_ptr + base + t[:, None] * C + c[None, :],
+            (v + q * q / (a + 1e-9)).to(u_ptr.dtype.element_ty),
+            mask=(t < T)[:, None] & live,
+        )
 
     @triton.jit(do_not_specialize=["blocks", "D"])
     def _depth_bwd_v(
@@ -144,7 +184,9 @@ if triton is not None:
             v = tl.zeros([BT, BC], tl.float32) + bias
             for k in tl.static_range(K):
                 at = t - (K - 1 - k) * D
-                x = tl.load(s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0).to(tl.float32)
+                x = tl.load(
+                    s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0
+                ).to(tl.float32)
                 v += x * tl.load(w_ptr + k * C + c, mask=c < C, other=0.0)[None, :]
             ok = (t < T)[:, None] & live
             gu = tl.load(gu_ptr + base + t[:, None] * C + c[None, :], mask=ok, other=0.0).to(tl.float32)
@@ -156,7 +198,9 @@ if triton is not None:
             acc_a += tl.sum(gu * (v * d * inv - q * q * inv * inv), 0)
             for k in tl.static_range(K):
                 at = t - (K - 1 - k) * D
-                x = tl.load(s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0).to(tl.float32)
+                x = tl.load(
+                    s_ptr + base + at[:, None] * C + c[None, :], mask=((at >= 0) & (t < T))[:, None] & live, other=0.0
+                ).to(tl.float32)
                 r = tl.sum(gv * x, 0)
                 if k == 0:
                     w0 += r
@@ -184,7 +228,9 @@ if triton is not None:
         tl.store(out + 8 * C, acc_a, mask=c < C)
 
     @triton.jit(do_not_specialize=["blocks", "D"])
-    def _depth_bwd_s(gv_ptr, w_ptr, gs_ptr, T, blocks, D, C: tl.constexpr, BC: tl.constexpr, BT: tl.constexpr, K: tl.constexpr):
+    def _depth_bwd_s(
+        gv_ptr, w_ptr, gs_ptr, T, blocks, D, C: tl.constexpr, BC: tl.constexpr, BT: tl.constexpr, K: tl.constexpr
+    ):
         n, block = tl.program_id(0) // blocks, tl.program_id(0) % blocks
         c = tl.arange(0, BC)
         live = (c < C)[None, :]
@@ -193,9 +239,13 @@ if triton is not None:
         g = tl.zeros([BT, BC], tl.float32)
         for k in tl.static_range(K):
             at = t + (K - 1 - k) * D
-            x = tl.load(gv_ptr + base + at[:, None] * C + c[None, :], mask=(at < T)[:, None] & live, other=0.0).to(tl.float32)
+            x = tl.load(gv_ptr + base + at[:, None] * C + c[None, :], mask=(at < T)[:, None] & live, other=0.0).to(
+                tl.float32
+            )
             g += x * tl.load(w_ptr + k * C + c, mask=c < C, other=0.0)[None, :]
-        tl.store(gs_ptr + base + t[:, None] * C + c[None, :], g.to(gs_ptr.dtype.element_ty), mask=(t < T)[:, None] & live)
+        tl.store(
+            gs_ptr + base + t[:, None] * C + c[None, :], g.to(gs_ptr.dtype.element_ty), mask=(t < T)[:, None] & live
+        )
 
     # ----------------------------------------------------------------------- autograd
     def _tile(channels: int) -> tuple[int, int]:
@@ -271,7 +321,8 @@ def depth_snake(s: torch.Tensor, w: torch.Tensor, b: torch.Tensor, a: torch.Tens
 
 
 def warm(rank: int, world: int, shapes: list[tuple[int, int]], dtype: torch.dtype) -> None:
-    """Compile the kernels for every world-th of the (channels, time) `shapes`; several processes fill one cache together."""
+    """Compile the kernels for every world-th of the (channels, time) `shapes`; several processes fill one cache
+    together."""
     for time, channels in shapes[rank::world]:
         x, h = (torch.randn(1, time, channels, device="cuda", dtype=dtype, requires_grad=True) for _ in range(2))
         w, b, a = (torch.randn(*n, channels, device="cuda").abs().requires_grad_() for n in ((TAPS,), (), ()))

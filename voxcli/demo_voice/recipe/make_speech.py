@@ -2,14 +2,15 @@
 
     python make_speech.py --text work/text.txt --out work/speech --procs 60 --voices heart:1 joe:5
 
-`joe:5` speaks every fifth sentence with the voice joe. Both voices read what hibari's own normalizer and lexicon make of
-the text (numbers, dates, money, abbreviations), so they agree on every reading; joe, a Piper voice, gets hibari's phonemes
-in espeak's alphabet and needs no espeak.
+`joe:5` speaks every fifth sentence with the voice joe. Both voices read what hibari's own normalizer and lexicon make
+of the text (numbers, dates, money, abbreviations), so they agree on every reading; joe, a Piper voice, gets hibari's
+phonemes in espeak's alphabet and needs no espeak.
 
-Writes VOICE_XXXX.npy (int16, 24 kHz, utterances back to back) and VOICE_XXXX.json (one entry per utterance: text, speaker,
-first sample, samples, patches). Every utterance is trimmed, padded to a whole number of patches and followed by
-TAIL_PATCHES patches of silence. A shard appears under its final name only when it is complete, so training can start on
-the first shards while the rest are spoken. Sound depends on the sentence's number alone (heart) or on the shard's (joe).
+Writes VOICE_XXXX.npy (int16, 24 kHz, utterances back to back) and VOICE_XXXX.json (one entry per utterance: text,
+speaker, first sample, samples, patches). Every utterance is trimmed, padded to a whole number of patches and followed
+by TAIL_PATCHES patches of silence. A shard appears under its final name only when it is complete, so training can start
+on the first shards while the rest are spoken. Sound depends on the sentence's number alone (heart) or on the shard's
+(joe).
 """
 
 import argparse
@@ -26,7 +27,9 @@ import common
 LEAD, TAIL = 0.06, 0.10  # seconds kept around the speech
 VOICES = {"heart": (0, 1.6), "joe": (1, 1.3)}  # speaker number, gain (both voices equally loud)
 
-_ESPEAK = str.maketrans({"ʤ": "dʒ", "ʧ": "tʃ", "A": "eɪ", "I": "aɪ", "Y": "ɔɪ", "O": "oʊ", "Q": "əʊ", "W": "aʊ", "ᵊ": "ə", "T": "ɾ"})
+_ESPEAK = str.maketrans(
+    {"ʤ": "dʒ", "ʧ": "tʃ", "A": "eɪ", "I": "aɪ", "Y": "ɔɪ", "O": "oʊ", "Q": "əʊ", "W": "aʊ", "ᵊ": "ə", "T": "ɾ"}
+)
 
 
 class Heart:
@@ -155,14 +158,18 @@ def main() -> None:
         voice, every = spec.split(":")
         mine = lines[:: int(every)]
         shards = [(i, s) for i, s in enumerate(range(0, len(mine), a.per_shard))]
-        jobs += [((i + 0.5) / len(shards), (voice, i, mine[s : s + a.per_shard], a.out, a.max_patches)) for i, s in shards]
+        jobs += [
+            ((i + 0.5) / len(shards), (voice, i, mine[s : s + a.per_shard], a.out, a.max_patches)) for i, s in shards
+        ]
     jobs = [j for _, j in sorted(jobs, key=lambda j: j[0])]  # all voices progress together
     start, total = time.time(), 0.0
     with mp.get_context("spawn").Pool(a.procs) as pool:
         for n, seconds in enumerate(pool.imap_unordered(work, jobs), 1):
             total += seconds
             if n % 25 == 0 or n == len(jobs):
-                print(f"{n}/{len(jobs)} shards, {total / 3600:.2f} h of speech in {time.time() - start:.0f} s", flush=True)
+                print(
+                    f"{n}/{len(jobs)} shards, {total / 3600:.2f} h of speech in {time.time() - start:.0f} s", flush=True
+                )
     open(os.path.join(a.out, "done"), "w").close()
 
 

@@ -6,8 +6,9 @@
             Common Voice, CC0)
 --ljspeech  LJSpeech style file lists (`name|text`, public domain text)
 
-Template sentences (numbers, dates, money, abbreviations, capitals), single words, short phrases, random word sequences and
-pairs of sentences are added, so that very short, long and unusual inputs are covered. Held-out test sentences are removed.
+Template sentences (numbers, dates, money, abbreviations, capitals), single words, short phrases, random word sequences
+and pairs of sentences are added, so that very short, long and unusual inputs are covered. Held-out test sentences are
+removed.
 """
 
 import argparse
@@ -26,7 +27,8 @@ NAMES = (
     "Rachel Robert Rose Sam Sarah Simon Sophie Steve Susan Thomas Tom Victor William"
 ).split()
 SURNAMES = (
-    "Smith Jones Brown Taylor Wilson Davies Evans Thomas Johnson Roberts Walker Wright Miller Moore Clark Lewis Hall King Baker Adams Green Hill"
+    "Smith Jones Brown Taylor Wilson Davies Evans Thomas Johnson Roberts Walker Wright Miller Moore Clark Lewis Hall "
+    "King Baker Adams Green Hill"
 ).split()
 MONTHS = "January February March April May June July August September October November December".split()
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
@@ -52,18 +54,20 @@ VERBS = (
     "open close find take bring carry move clean wash paint repair buy sell keep lose hide show draw watch read "
     "write check count lift push pull drop hold break fix turn"
 ).split()
-GREETINGS = """Hello.|Hello there.|Hi.|Hi there.|Hey.|Good morning.|Good afternoon.|Good night.|Goodbye.|Bye.|See you later.
-See you soon.|Take care.|Thanks.|Thank you.|Thanks a lot.|You are welcome.|Yes.|No.|Maybe.|Okay.|Sure.|Of course not.|Please.
-Excuse me.|I am sorry.|Sorry.|No problem.|Wait.|Stop.|Go.|Help.|Look.|Listen.|Come in.|Sit down.|Hurry up.|Be careful.|Let's go.
-What?|Why?|Who?|When?|Where?|How?|Really?|Are you sure?|How are you?|I am fine, thank you.|What is your name?|Nice to meet you.
-How old are you?|Where are you from?|What time is it?|I do not know.|I don't know.|I don't understand.|That is right.|That's wrong.
-Congratulations.|Merry Christmas.|Happy new year.|Good job.|Great.|Excellent.|Perfect.|Wonderful.|Welcome.|Welcome home.
-Hello everyone.|Hello, my friend.|Hello, how are you doing today?|Hello, this is a test.|This is a test.|Testing, one, two, three.
-The world is round.|Around the world.|The whole world.|World peace.|Welcome to my world.|Hello again.|Hello, nice to see you.
-The quick brown fox jumps over the lazy dog.|She sells sea shells by the sea shore.|How much wood would a woodchuck chuck?
-Peter Piper picked a peck of pickled peppers.|Speech synthesis is fun.|This voice was made by a very small model.
-Text to speech.|I can speak.|My voice is small, but I can talk.|Please say something.|Can you hear me?|This is a demonstration.
-Welcome to the demonstration.|I am a tiny talking machine.|The model runs on your own computer.|It works without the internet."""
+GREETINGS = """Hello.|Hello there.|Hi.|Hi there.|Hey.|Good morning.|Good afternoon.|Good night.|Goodbye.|Bye.
+See you later.|See you soon.|Take care.|Thanks.|Thank you.|Thanks a lot.|You are welcome.|Yes.|No.|Maybe.|Okay.
+Sure.|Of course not.|Please.|Excuse me.|I am sorry.|Sorry.|No problem.|Wait.|Stop.|Go.|Help.|Look.|Listen.|Come in.
+Sit down.|Hurry up.|Be careful.|Let's go.|What?|Why?|Who?|When?|Where?|How?|Really?|Are you sure?|How are you?
+I am fine, thank you.|What is your name?|Nice to meet you.|How old are you?|Where are you from?|What time is it?
+I do not know.|I don't know.|I don't understand.|That is right.|That's wrong.|Congratulations.|Merry Christmas.
+Happy new year.|Good job.|Great.|Excellent.|Perfect.|Wonderful.|Welcome.|Welcome home.|Hello everyone.
+Hello, my friend.|Hello, how are you doing today?|Hello, this is a test.|This is a test.|Testing, one, two, three.
+The world is round.|Around the world.|The whole world.|World peace.|Welcome to my world.|Hello again.
+Hello, nice to see you.|The quick brown fox jumps over the lazy dog.|She sells sea shells by the sea shore.
+How much wood would a woodchuck chuck?|Peter Piper picked a peck of pickled peppers.|Speech synthesis is fun.
+This voice was made by a very small model.|Text to speech.|I can speak.|My voice is small, but I can talk.
+Please say something.|Can you hear me?|This is a demonstration.|Welcome to the demonstration.
+I am a tiny talking machine.|The model runs on your own computer.|It works without the internet."""
 
 
 def clean(text):
@@ -107,17 +111,26 @@ def usable(text, limit):
 
 
 def figures(rng, count, several=False):
-    """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them; `several`: two or three
-    in each sentence."""
+    """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them; `several`: two or
+    three in each sentence."""
 
     def integer():
-        return rng.choice([rng.randint(0, 20), rng.randint(21, 99), rng.randint(100, 999), rng.randint(1000, 9999), rng.randint(1, 99) * 1000])
+        return rng.choice(
+            [
+                rng.randint(0, 20),
+                rng.randint(21, 99),
+                rng.randint(100, 999),
+                rng.randint(1000, 9999),
+                rng.randint(1, 99) * 1000,
+            ]
+        )
 
     def plain():
         return str(integer())
 
     def grouped():
-        return f"{rng.choice([rng.randint(1000, 9999), rng.randint(10000, 99999), rng.randint(100000, 999999), rng.randint(1, 9) * 1000000]):,}"
+        thousands = [rng.randint(1000, 9999), rng.randint(10000, 99999), rng.randint(100000, 999999)]
+        return f"{rng.choice([*thousands, rng.randint(1, 9) * 1000000]):,}"
 
     def decimal():
         return rng.choice([f"{rng.randint(0, 99)}.{rng.randint(1, 9)}", f"{rng.randint(0, 20)}.{rng.randint(10, 99)}"])
@@ -178,13 +191,17 @@ def figures(rng, count, several=False):
         return f"{rng.choice(['Mr.', 'Mrs.', 'Ms.', 'Dr.', 'Prof.', 'Capt.', 'St.'])} {rng.choice(SURNAMES)}"
 
     def address():
-        return f"{rng.randint(1, 999)} {rng.choice(['Baker', 'Main', 'Park', 'Oak', 'Church'])} {rng.choice(['St.', 'Street', 'Road', 'Ave.'])}"
+        return (
+            f"{rng.randint(1, 999)} {rng.choice(['Baker', 'Main', 'Park', 'Oak', 'Church'])} "
+            f"{rng.choice(['St.', 'Street', 'Road', 'Ave.'])}"
+        )
 
     def initials():
         return rng.choice(
             [
                 rng.choice(
-                    "NASA FBI CIA USA UK US EU UN BBC CEO TV PC DNA GPS ATM IBM NBC CNN MIT UFO VIP DVD CD AI API URL PDF USB HTML FAQ DIY "
+                    "NASA FBI CIA USA UK US EU UN BBC CEO TV PC DNA GPS ATM IBM NBC CNN MIT UFO VIP DVD CD AI API URL "
+                    "PDF USB HTML FAQ DIY "
                     "ID IT NATO HIV AIDS NBA NFL PhD".split()
                 ),
                 "".join(rng.choice("ABCDEFGHIJKLMNOPRSTUVW") for _ in range(rng.randint(2, 4))),
@@ -224,11 +241,17 @@ def figures(rng, count, several=False):
         lambda: f"Call {rng.randint(200, 999)}-{rng.randint(1000, 9999)}.",
         lambda: f"Flight {rng.randint(10, 999)} to {rng.choice(PLACES)} is delayed by {rng.randint(5, 90)} minutes.",
         lambda: f"{person()} and {person()} live at {address()}",
-        lambda: f"In the {rng.choice([1920, 1930, 1940, 1950, 1960, 1970, 1980, 1990])}s, {rng.choice(THINGS)}s were {rng.choice(ADJECTIVES)}.",
+        lambda: (
+            f"In the {rng.choice([1920, 1930, 1940, 1950, 1960, 1970, 1980, 1990])}s, {rng.choice(THINGS)}s were "
+            f"{rng.choice(ADJECTIVES)}."
+        ),
         lambda: f"{rng.randint(0, 50)} + {rng.randint(0, 50)} = {rng.randint(0, 100)}.",
         lambda: f"Question #{rng.randint(1, 60)} was hard.",
         lambda: f"{rng.choice(NAMES)} & {rng.choice(NAMES)}.",
-        lambda: f"Add {rng.choice(['1/2', '1/4', '3/4', '1/3', '2/3'])} cup of {rng.choice(['sugar', 'milk', 'water', 'salt'])}.",
+        lambda: (
+            f"Add {rng.choice(['1/2', '1/4', '3/4', '1/3', '2/3'])} cup of "
+            f"{rng.choice(['sugar', 'milk', 'water', 'salt'])}."
+        ),
         lambda: f"Version {decimal()} of the {rng.choice(THINGS)}.",
         lambda: f"It was {rng.choice(['-', ''])}{rng.randint(1, 40)} degrees in {rng.choice(PLACES)}.",
         lambda: f"We scored {rng.randint(0, 9)} to {rng.randint(0, 9)}.",
@@ -242,20 +265,43 @@ def figures(rng, count, several=False):
         lambda: f"Between {year()} and {year()}, {grouped()} {rng.choice(THINGS)}s were sold for {money()} each.",
     ]
     if several:
-        forms = several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials)
+        forms = several_figures(
+            rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials
+        )
     made = (rng.choice(forms)() for _ in range(count))
     return [t[0].upper() + t[1:] for t in made] if several else list(made)
 
 
-def several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials):
+def several_figures(
+    rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials
+):
     def who():
-        return rng.choice([person(), initials(), rng.choice(NAMES), "She", "He", "We", "They", f"{rng.choice(NAMES)} {rng.choice(SURNAMES)}"])
+        return rng.choice(
+            [
+                person(),
+                initials(),
+                rng.choice(NAMES),
+                "She",
+                "He",
+                "We",
+                "They",
+                f"{rng.choice(NAMES)} {rng.choice(SURNAMES)}",
+            ]
+        )
 
     def which():
         return rng.choice([initials(), f"the {initials()}", f"the {initials()} and the {initials()}", person()])
 
     def count():
-        return rng.choice([str(rng.randint(2, 20)), str(rng.randint(21, 99)), str(rng.randint(100, 999)), grouped(), str(rng.randint(2, 30))])
+        return rng.choice(
+            [
+                str(rng.randint(2, 20)),
+                str(rng.randint(21, 99)),
+                str(rng.randint(100, 999)),
+                grouped(),
+                str(rng.randint(2, 30)),
+            ]
+        )
 
     def things():
         return rng.choice(THINGS) + "s"
@@ -272,7 +318,10 @@ def several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, ti
         )
 
     def slashes():
-        return f"{rng.choice([rng.randint(1, 12), rng.randint(10, 12)])}/{rng.choice([rng.randint(1, 31), rng.randint(10, 12)])}/{year()}"
+        return (
+            f"{rng.choice([rng.randint(1, 12), rng.randint(10, 12)])}/"
+            f"{rng.choice([rng.randint(1, 31), rng.randint(10, 12)])}/{year()}"
+        )
 
     paid = ("paid", "wants", "spent", "gave us", "offered", "got", "earned")
     return [
@@ -313,17 +362,24 @@ def several_figures(rng, plain, grouped, decimal, money, year, ordinal, date, ti
 
 def templates(rng, count):
     def num(hi=999):
-        return rng.choice([str(rng.randint(0, 20)), str(rng.randint(0, 99)), str(rng.randint(0, hi)), rng.choice(NUMBERS)])
+        return rng.choice(
+            [str(rng.randint(0, 20)), str(rng.randint(0, 99)), str(rng.randint(0, hi)), rng.choice(NUMBERS)]
+        )
 
     def time():
-        return rng.choice([f"{rng.randint(1, 12)}:{rng.choice([10, 15, 20, 30, 40, 45, 50])}", f"{rng.choice(NUMBERS[1:])} o'clock"])
+        return rng.choice(
+            [f"{rng.randint(1, 12)}:{rng.choice([10, 15, 20, 30, 40, 45, 50])}", f"{rng.choice(NUMBERS[1:])} o'clock"]
+        )
 
     def date():
         return f"{rng.choice(MONTHS)} {rng.randint(1, 31)}"
 
     forms = [
         lambda: f"The {rng.choice(ADJECTIVES)} {rng.choice(THINGS)}.",
-        lambda: f"{rng.choice(['A', 'My', 'Your', 'His', 'Her', 'Our', 'This', 'That'])} {rng.choice(ADJECTIVES)} {rng.choice(THINGS)}.",
+        lambda: (
+            f"{rng.choice(['A', 'My', 'Your', 'His', 'Her', 'Our', 'This', 'That'])} {rng.choice(ADJECTIVES)} "
+            f"{rng.choice(THINGS)}."
+        ),
         lambda: f"{rng.choice(VERBS).capitalize()} the {rng.choice(THINGS)}.",
         lambda: f"Please {rng.choice(VERBS)} the {rng.choice(ADJECTIVES)} {rng.choice(THINGS)}.",
         lambda: f"Where is the {rng.choice(THINGS)}?",
@@ -346,7 +402,9 @@ def templates(rng, count):
         lambda: f"{', '.join(rng.choice(NUMBERS[:10]) for _ in range(rng.randint(2, 5)))}.",
         lambda: f"It costs {num(200)} dollars.",
         lambda: f"About {rng.randint(1, 100)} percent.",
-        lambda: f"{rng.choice(NAMES)} wants to {rng.choice(VERBS)} the {rng.choice(THINGS)} and the {rng.choice(THINGS)}.",
+        lambda: (
+            f"{rng.choice(NAMES)} wants to {rng.choice(VERBS)} the {rng.choice(THINGS)} and the {rng.choice(THINGS)}."
+        ),
         lambda: f"Do you have a {rng.choice(ADJECTIVES)} {rng.choice(THINGS)}?",
         lambda: f"I need a {rng.choice(THINGS)}, a {rng.choice(THINGS)} and a {rng.choice(THINGS)}.",
         lambda: f"Turn {rng.choice(['on', 'off'])} the {rng.choice(THINGS)}.",
@@ -360,7 +418,9 @@ def main():
     ap.add_argument("--ljspeech", nargs="*", default=[])
     ap.add_argument("--out", required=True)
     ap.add_argument("--seed", type=int, default=0)
-    ap.add_argument("--several", type=int, default=0, help="more sentences, with two or three figures each (the second run: 20000)")
+    ap.add_argument(
+        "--several", type=int, default=0, help="more sentences, with two or three figures each (the second run: 20000)"
+    )
     a = ap.parse_args()
     rng = random.Random(a.seed)
     counts = collections.OrderedDict()
@@ -411,7 +471,9 @@ def main():
             w[len(w) // 2] += ","
         salad.append(" ".join(w).capitalize() + ".")
     add("random words", salad, 130)
-    pairs = [f"{a} {b}" for a, b in zip(rng.sample(base, 9000), rng.sample(base, 9000), strict=True) if len(a) + len(b) < 190]
+    pairs = [
+        f"{a} {b}" for a, b in zip(rng.sample(base, 9000), rng.sample(base, 9000), strict=True) if len(a) + len(b) < 190
+    ]
     add("pairs", pairs, 190)
 
     if a.several:
@@ -423,7 +485,9 @@ def main():
         f.write("\n".join(out) + "\n")
     for k, v in counts.items():
         print(f"{v:7d}  {k}")
-    print(f"{len(out):7d}  total, {sum(map(len, out)) / len(out):.1f} characters on average, {len(words)} distinct words")
+    print(
+        f"{len(out):7d}  total, {sum(map(len, out)) / len(out):.1f} characters on average, {len(words)} distinct words"
+    )
 
 
 if __name__ == "__main__":

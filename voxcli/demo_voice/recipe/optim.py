@@ -1,8 +1,9 @@
 """One flat buffer of parameters, gradients and averages: Muon for hidden matrices, AdamW for the rest.
 
-Every parameter becomes a view of `flat`, so clipping, AdamW, the moving average and the all-reduce between GPUs are a few
-kernels each however many tensors a model has, and the whole update can be captured in a CUDA graph (the learning rate and
-the step count are tensors). Matrices of one shape lie side by side: Muon orthogonalizes each such group as one batch.
+Every parameter becomes a view of `flat`, so clipping, AdamW, the moving average and the all-reduce between GPUs are a
+few kernels each however many tensors a model has, and the whole update can be captured in a CUDA graph (the learning
+rate and the step count are tensors). Matrices of one shape lie side by side: Muon orthogonalizes each such group as one
+batch.
 """
 
 import math
@@ -67,7 +68,14 @@ class FlatOptimizer:
         self.m, self.v = torch.zeros_like(self.flat), torch.zeros_like(self.flat[self.adam])
         self.ema_flat = self.flat.clone()
         self.lr, self.count, self.norm = (torch.zeros((), device=device) for _ in range(3))
-        self.betas, self.eps, self.momentum, self.weight_decay, self.clip, self.ema = betas, eps, momentum, weight_decay, clip, ema
+        self.betas, self.eps, self.momentum, self.weight_decay, self.clip, self.ema = (
+            betas,
+            eps,
+            momentum,
+            weight_decay,
+            clip,
+            ema,
+        )
         self.offsets = offsets
 
     def average(self, tensor: torch.Tensor | None = None) -> None:
@@ -106,7 +114,10 @@ class FlatOptimizer:
 
     def averaged(self) -> dict[int, torch.Tensor]:
         """id(parameter) -> moving average."""
-        return {id(p): self.ema_flat[o : o + p.numel()].view(p.shape) for p, o in zip(self.params, self.offsets, strict=True)}
+        return {
+            id(p): self.ema_flat[o : o + p.numel()].view(p.shape)
+            for p, o in zip(self.params, self.offsets, strict=True)
+        }
 
     def state(self) -> dict[str, torch.Tensor]:
         return {k: getattr(self, k).cpu() for k in ("flat", "ema_flat", "m", "v", "count")}

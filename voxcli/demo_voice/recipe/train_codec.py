@@ -1,15 +1,17 @@
 """Train the codec (AudioVAE) by wall-clock time, on one GPU or several.
 
     torchrun --nproc_per_node 4 train_codec.py joint   --speech work/speech --out work/codec --seconds 240
-    torchrun --nproc_per_node 2 train_codec.py decoder --speech work/speech --out work/codec --seconds 840 --init work/codec/joint.pt
+    torchrun --nproc_per_node 2 train_codec.py decoder --speech work/speech --out work/codec --seconds 840 \\
+        --init work/codec/joint.pt
 
-`joint` trains encoder and decoder with the log-mel loss alone and ends by freezing the encoder: from then on the latents are
-fixed and the language model can be trained on them. `decoder` goes on with the decoder alone, with a multi-period and a
-multi-resolution spectrogram discriminator (least squares, feature matching). Gaussian noise of random strength is added to
-the latents before decoding, which makes the decoder forgiving of what the language model will predict.
+`joint` trains encoder and decoder with the log-mel loss alone and ends by freezing the encoder: from then on the
+latents are fixed and the language model can be trained on them. `decoder` goes on with the decoder alone, with a
+multi-period and a multi-resolution spectrogram discriminator (least squares, feature matching). Gaussian noise of
+random strength is added to the latents before decoding, which makes the decoder forgiving of what the language model
+will predict.
 
-A step is two CUDA graphs (losses and gradients; update) with one all-reduce between them; crops are drawn inside the first,
-so a step costs no work on the CPU. The discriminators and the decoder are updated from one forward pass.
+A step is two CUDA graphs (losses and gradients; update) with one all-reduce between them; crops are drawn inside the
+first, so a step costs no work on the CPU. The discriminators and the decoder are updated from one forward pass.
 """
 
 import argparse
@@ -30,8 +32,8 @@ CONTEXT = 8  # latent frames before the loss when a crop begins inside an uttera
 
 
 class Pool:
-    """This process's share of the speech on its device, at both sampling rates; shards join as they are finished, as many of
-    each voice."""
+    """This process's share of the speech on its device, at both sampling rates; shards join as they are finished, as
+    many of each voice."""
 
     def __init__(self, folder: str, device: str, hours: float, rank: int, world: int):
         self.folder, self.device, self.rank, self.world = folder, device, rank, world
@@ -44,10 +46,16 @@ class Pool:
 
     def scan(self, voices: list[str], most: int = 1) -> int:
         names = sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
-        names = [n for n in names if n.endswith(".json") and n not in self.seen and int(n.split("_")[-1][:-5]) % self.world == self.rank]
+        names = [
+            n
+            for n in names
+            if n.endswith(".json") and n not in self.seen and int(n.split("_")[-1][:-5]) % self.world == self.rank
+        ]
         added = 0
         while added < most:
-            voice = min(voices, key=lambda v: self.of_voice.get(v, 0))  # the one heard least; if it has nothing new, wait
+            voice = min(
+                voices, key=lambda v: self.of_voice.get(v, 0)
+            )  # the one heard least; if it has nothing new, wait
             mine = [n for n in names if n.rsplit("_", 1)[0] == voice]
             if not mine:
                 break
@@ -83,7 +91,11 @@ class Pool:
 
 
 def hidden_matrices(codec: Codec) -> list[torch.nn.Parameter]:
-    return [p for n, p in codec.named_parameters() if p.ndim == 2 and n.split(".")[-1] not in ("w", "first", "last", "depth")]
+    return [
+        p
+        for n, p in codec.named_parameters()
+        if p.ndim == 2 and n.split(".")[-1] not in ("w", "first", "last", "depth")
+    ]
 
 
 def main() -> None:
@@ -128,7 +140,11 @@ def main() -> None:
     cfg = common.model_config(a.micro)["audio_vae_config"]
     codec = load_codec(a.init, cfg) if a.init else Codec(cfg)
     discs = Discriminators(4 if a.micro else a.disc_width) if adversarial else None
-    found = torch.load(a.init, map_location="cpu", weights_only=True) if adversarial and a.init and a.init.endswith(".pt") else {}
+    found = (
+        torch.load(a.init, map_location="cpu", weights_only=True)
+        if adversarial and a.init and a.init.endswith(".pt")
+        else {}
+    )
     trained_discs = "discs" in found
     if trained_discs:
         discs.load_state_dict(found["discs"])
@@ -142,7 +158,15 @@ def main() -> None:
     muon = [p for p in hidden_matrices(codec) if p.requires_grad and a.optimizer == "muon" and p.numel() % 8 == 0]
     chosen = {id(p) for p in muon}
     rest = [p for p in train if id(p) not in chosen]
-    opt = FlatOptimizer(muon, [p for p in rest if p.ndim == 2], [p for p in rest if p.ndim != 2], betas=(0.8, 0.99), weight_decay=1e-3, clip=5.0, ema=0.999)
+    opt = FlatOptimizer(
+        muon,
+        [p for p in rest if p.ndim == 2],
+        [p for p in rest if p.ndim != 2],
+        betas=(0.8, 0.99),
+        weight_decay=1e-3,
+        clip=5.0,
+        ema=0.999,
+    )
     opt.share()
     if adversarial:
         discs = discs.to(device)
@@ -151,7 +175,8 @@ def main() -> None:
         opt_d.share()
     if rank == 0:
         print(
-            f"codec {sum(p.numel() for p in codec.parameters()) / 1e6:.2f} M, training {sum(p.numel() for p in train) / 1e6:.2f} M, "
+            f"codec {sum(p.numel() for p in codec.parameters()) / 1e6:.2f} M, training "
+            f"{sum(p.numel() for p in train) / 1e6:.2f} M, "
             f"{len(muon)} matrices by Muon, {world} x {device}, ready after {time.time() - t_start:.0f} s",
             flush=True,
         )
@@ -162,7 +187,11 @@ def main() -> None:
         if not pool.scan(a.voices, most=60 if frozen else 4):
             time.sleep(0.5)
     if rank == 0:
-        print(f"data ready after {time.time() - t_start:.0f} s: {pool.frames / common.FRAME_RATE / 3600:.2f} h on the first GPU", flush=True)
+        print(
+            f"data ready after {time.time() - t_start:.0f} s: {pool.frames / common.FRAME_RATE / 3600:.2f} h on the "
+            "first GPU",
+            flush=True,
+        )
 
     span = torch.arange((a.length - CONTEXT) * FRAME, device=device)
     stats = torch.zeros(4, device=device)
@@ -259,13 +288,16 @@ def main() -> None:
             now = time.time()
             if rank == 0:
                 print(
-                    f"{a.phase} step {step} {now - t_start:.0f} s {(now - log_t) / max(step - logged, 1) * 1e3:.1f} ms/step mel {s[0]:.4f} d {s[1]:.3f} "
+                    f"{a.phase} step {step} {now - t_start:.0f} s {(now - log_t) / max(step - logged, 1) * 1e3:.1f} "
+                    f"ms/step mel {s[0]:.4f} d {s[1]:.3f} "
                     f"adv {s[2]:.3f} fm {s[3]:.3f} grad {norm:.2f} data {pool.frames / common.FRAME_RATE / 3600:.1f} h "
                     f"var {codec.var.min().item():.3g}..{codec.var.max().item():.3g}",
                     flush=True,
                 )
             logged, log_t = step, now
-        if (a.save_every and time.time() - last_save > a.save_every and world == 1) or (step % 5000 == 0 and device != "cpu"):
+        if (a.save_every and time.time() - last_save > a.save_every and world == 1) or (
+            step % 5000 == 0 and device != "cpu"
+        ):
             save("checkpoint")
             last_save = time.time()
     save("final")

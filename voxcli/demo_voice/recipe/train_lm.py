@@ -1,16 +1,18 @@
 """Train the language models, local encoder, diffusion decoder and stop head by wall-clock time, on one GPU or several.
 
-    torchrun --nproc_per_node 2 train_lm.py --speech work/speech --codec work/codec/joint.pt --out work/lm --seconds 800 --compile
+    torchrun --nproc_per_node 2 train_lm.py --speech work/speech --codec work/codec/joint.pt --out work/lm \\
+        --seconds 800 --compile
 
-Latents are computed once with the frozen encoder and stay on the training device; shards that are finished later join every
---grow seconds. Utterances are packed into rows of fixed length with a block-diagonal causal mask, so one compiled graph
-serves the whole run. The modules are those of the reference VoxCPM2Model and the losses are those of its forward(); only
-the bookkeeping differs: the local encoder is run on audio positions alone, the diffusion decoder on predicted positions
-alone, and both on several patches a row, so that attention over 5 or 11 tokens fills a tile. --check compares the packed
-loss path with the reference modules.
+Latents are computed once with the frozen encoder and stay on the training device; shards that are finished later join
+every --grow seconds. Utterances are packed into rows of fixed length with a block-diagonal causal mask, so one compiled
+graph serves the whole run. The modules are those of the reference VoxCPM2Model and the losses are those of its
+forward(); only the bookkeeping differs: the local encoder is run on audio positions alone, the diffusion decoder on
+predicted positions alone, and both on several patches a row, so that attention over 5 or 11 tokens fills a tile.
+--check compares the packed loss path with the reference modules.
 
-Prompt layouts (T text, A audio patch): zero-shot `text 101`, reference `103 A.. 104 text 101`, continuation `prompt_text+text
-101 A..` and both. Only speaker 0 is trained without a prompt, so it is the voice one gets when one asks for none.
+Prompt layouts (T text, A audio patch): zero-shot `text 101`, reference `103 A.. 104 text 101`, continuation
+`prompt_text+text 101 A..` and both. Only speaker 0 is trained without a prompt, so it is the voice one gets when one
+asks for none.
 
 Details that matter for a tiny model:
 - history noise: the patches the model reads (not those it predicts) get Gaussian noise of random strength, so that it
@@ -305,7 +307,12 @@ class Trainer(nn.Module):
         out = run_stack(m.base_lm, text + grid, mask, rope_of(m.base_lm, W))
         audio = b["is_audio"][..., None]
         out = m.fsq_layer(out) * audio + out * (1 - audio)
-        res = run_stack(m.residual_lm, m.fusion_concat_proj(torch.cat([out, grid.to(out.dtype)], -1)), mask, rope_of(m.residual_lm, W))
+        res = run_stack(
+            m.residual_lm,
+            m.fusion_concat_proj(torch.cat([out, grid.to(out.dtype)], -1)),
+            mask,
+            rope_of(m.residual_lm, W),
+        )
         before = (b["goals"] - 1).clamp(min=0)  # the position that predicts each goal
         return out.reshape(R * W, -1)[before], res.reshape(R * W, -1)[before]
 
@@ -362,18 +369,23 @@ def trainable(model):
 
 
 def export(model, averaged, path: str) -> None:
-    """bfloat16 weights under the reference names; alias tokens get their trained row, capitals the capital vector too."""
+    """bfloat16 weights under the reference names; alias tokens get their trained row, capitals the capital vector
+    too."""
     state = {}
     for name, p in trainable(model):
         value = averaged[id(p)].detach().float().cpu()
         if name == "base_lm.embed_tokens.weight":
-            value = value[torch.from_numpy(common.alias_table())] + torch.from_numpy(common.capital_table())[:, None] * value[common.CAPITAL]
+            value = (
+                value[torch.from_numpy(common.alias_table())]
+                + torch.from_numpy(common.capital_table())[:, None] * value[common.CAPITAL]
+            )
         state[name] = value.to(torch.bfloat16).contiguous()
     save_file(state, path, metadata={"format": "pt"})
 
 
 def restore(model, path: str) -> None:
-    """Parameters from an exported model.safetensors (the rows of the embedding that are trained are exported as they are)."""
+    """Parameters from an exported model.safetensors (the rows of the embedding that are trained are exported as they
+    are)."""
     from safetensors.torch import load_file
 
     state = load_file(path)
@@ -393,14 +405,21 @@ def check(device: str) -> None:
     latents = torch.randn(400, common.PATCH, common.LATENT, device=device)
     records = [
         {"text": t, "speaker": s, "first": f, "patches": n}
-        for t, s, f, n in (("Hello there.", 0, 0, 6), ("A longer sentence, is it?", 1, 10, 9), ("Yes.", 0, 40, 4), ("No, NASA.", 1, 50, 5))
+        for t, s, f, n in (
+            ("Hello there.", 0, 0, 6),
+            ("A longer sentence, is it?", 1, 10, 9),
+            ("Yes.", 0, 40, 4),
+            ("No, NASA.", 1, 50, 5),
+        )
     ]
     packer = Packer(records, 3, 160, 128, 64, 0)
     batch = packer.batch()
     b = {k: torch.from_numpy(v).to(device) for k, v in batch.items()}
     trainer = Trainer(model)
     with torch.no_grad():
-        model.base_lm.embed_tokens.weight.copy_(model.base_lm.embed_tokens.weight[trainer.base] + trainer.capital[:, None] * 0.3)
+        model.base_lm.embed_tokens.weight.copy_(
+            model.base_lm.embed_tokens.weight[trainer.base] + trainer.capital[:, None] * 0.3
+        )
         model.base_lm.embed_tokens.weight[common.CAPITAL] = 0.3
         lm, res = trainer.hidden(b, latents[b["patch"]])
         worst, compared, doc = 0.0, 0, batch["doc"]
@@ -422,13 +441,23 @@ def check(device: str) -> None:
                 for i, f in enumerate(flat):
                     if f in goal_of:
                         g = goal_of[f]
-                        worst = max(worst, (lm[g] - out[0, i - 1]).abs().max().item(), (res[g] - r[0, i - 1]).abs().max().item())
+                        worst = max(
+                            worst, (lm[g] - out[0, i - 1]).abs().max().item(), (res[g] - r[0, i - 1]).abs().max().item()
+                        )
                         compared += 1
         n = 64
-        t, mu, x, c = torch.rand(n), torch.randn(n, 128), torch.randn(n, 4, common.LATENT), torch.randn(n, 4, common.LATENT)
+        t, mu, x, c = (
+            torch.rand(n),
+            torch.randn(n, 128),
+            torch.randn(n, 4, common.LATENT),
+            torch.randn(n, 4, common.LATENT),
+        )
         mine = trainer.estimator(x, mu, t, c)
         ref = model.feat_decoder.estimator(x.mT, mu, t, c.mT, torch.zeros(n)).mT
-    print(f"{compared} packed hidden states, worst difference {worst:.1e}, estimator {(mine - ref).abs().max():.1e}, fill {batch['fill']}")
+    print(
+        f"{compared} packed hidden states, worst difference {worst:.1e}, estimator {(mine - ref).abs().max():.1e}, "
+        f"fill {batch['fill']}"
+    )
     assert compared and worst < 1e-4 and (mine - ref).abs().max() < 1e-4
 
 
@@ -487,7 +516,10 @@ def main() -> None:
     names = trainable(model)
     notify(
         "parameters",
-        {k: round(sum(p.numel() for n, p in names if n.startswith(k)) / 1e6, 3) for k in ("base_lm", "residual_lm", "feat_encoder", "feat_decoder", "")},
+        {
+            k: round(sum(p.numel() for n, p in names if n.startswith(k)) / 1e6, 3)
+            for k in ("base_lm", "residual_lm", "feat_encoder", "feat_decoder", "")
+        },
     )
     matrices = [p for n, p in names if p.ndim == 2 and ".layers." in n]
     chosen = {id(p) for p in matrices}
@@ -498,14 +530,24 @@ def main() -> None:
     positions = a.rows * a.width
     N, M = int(positions * a.audio_share) // 64 * 64, int(positions * a.target_share) // 64 * 64
     k = a.dit_mult
-    latents = torch.zeros(int(a.hours * 3600 * common.FRAME_RATE / common.PATCH), common.PATCH, common.LATENT, device=device, dtype=torch.float16)
+    latents = torch.zeros(
+        int(a.hours * 3600 * common.FRAME_RATE / common.PATCH),
+        common.PATCH,
+        common.LATENT,
+        device=device,
+        dtype=torch.float16,
+    )
     trainer = Trainer(model, k).to(device)
     Trainer.compile = a.compile
     torch.manual_seed(1000 + rank)
 
     # what a step reads: filled from the packers, first with a batch of made-up records for compilation
     made_up = [{"text": "x" * 50, "speaker": s, "first": 25 * i, "patches": 20} for i in range(190) for s in (0, 1)]
-    static = {n: torch.from_numpy(v).to(device) for n, v in Packer(made_up, a.rows, a.width, N, M, 0).batch().items() if n != "fill"}
+    static = {
+        n: torch.from_numpy(v).to(device)
+        for n, v in Packer(made_up, a.rows, a.width, N, M, 0).batch().items()
+        if n != "fill"
+    }
     sums = torch.zeros(2, device=device)
 
     def losses() -> None:
@@ -531,7 +573,9 @@ def main() -> None:
         time.sleep(0.5)
     for spec in a.wait_shards:
         voice, n = spec.split(":")
-        while not os.path.isdir(a.speech) or sum(f.startswith(voice) and f.endswith(".json") for f in os.listdir(a.speech)) < int(n):
+        while not os.path.isdir(a.speech) or sum(
+            f.startswith(voice) and f.endswith(".json") for f in os.listdir(a.speech)
+        ) < int(n):
             time.sleep(0.5)
     t_extract = time.time()
     codec = load_codec(a.codec, common.model_config(a.micro)["audio_vae_config"]).to(device).eval()
@@ -551,16 +595,25 @@ def main() -> None:
         records += [{**r, "first": r["first"] + used} for r in p["records"]]
         used += n
     flat = latents[:used:17].float()
-    hours = {s: sum(r["patches"] for r in records if r["speaker"] == s) / 6.25 / 3600 for s in sorted({r["speaker"] for r in records})}
+    hours = {
+        s: sum(r["patches"] for r in records if r["speaker"] == s) / 6.25 / 3600
+        for s in sorted({r["speaker"] for r in records})
+    }
     notify(
-        f"latents in {time.time() - t_extract:.0f} s: {len(records)} utterances, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }, "
-        f"mean {flat.mean():.3f}, std {flat.std():.3f}, channel std {flat.std((0, 1)).min():.3f}..{flat.std((0, 1)).max():.3f}"
+        f"latents in {time.time() - t_extract:.0f} s: {len(records)} utterances, hours by speaker "
+        f"{ ({s: round(h, 1) for s, h in hours.items()}) }, "
+        f"mean {flat.mean():.3f}, std {flat.std():.3f}, channel std {flat.std((0, 1)).min():.3f}.."
+        f"{flat.std((0, 1)).max():.3f}"
     )
 
     fork = mp.get_context("fork")  # the packers use numpy alone
     batches, news = fork.Queue(maxsize=16), [fork.SimpleQueue() for _ in range(1 if kind == "cpu" else a.feeders)]
     feeders = [
-        fork.Process(target=feed, args=(records, a.rows, a.width, N, M, int(t_start) % 10**6 * 100 + 10 * rank + s, batches, pipe), daemon=True)
+        fork.Process(
+            target=feed,
+            args=(records, a.rows, a.width, N, M, int(t_start) % 10**6 * 100 + 10 * rank + s, batches, pipe),
+            daemon=True,
+        )
         for s, pipe in enumerate(news)
     ]
     for f in feeders:
@@ -581,9 +634,14 @@ def main() -> None:
         entries = [{**e, "first": e["first"] + used} for e in entries]
         used += len(new)
         for pipe in news:
-            threading.Thread(target=pipe.put, args=(entries,), daemon=True).start()  # a feeder reads it between two batches
+            threading.Thread(
+                target=pipe.put, args=(entries,), daemon=True
+            ).start()  # a feeder reads it between two batches
         hours = {s: sum(e["patches"] for e in entries if e["speaker"] == s) / 6.25 / 3600 for s in (0, 1)}
-        notify(f"{len(mine)} more shards after {time.time() - t_start:.0f} s, hours by speaker { ({s: round(h, 1) for s, h in hours.items()}) }")
+        notify(
+            f"{len(mine)} more shards after {time.time() - t_start:.0f} s, hours by speaker "
+            f"{ ({s: round(h, 1) for s, h in hours.items()}) }"
+        )
 
     def save(tag: str) -> None:
         if rank:
@@ -615,7 +673,11 @@ def main() -> None:
         for n, v in b.items():
             v = torch.from_numpy(v)
             static[n].copy_(v.pin_memory() if kind == "cuda" else v, non_blocking=True)
-        opt.lr.fill_(a.lr * min(1.0, (step + 1) / 300) * (a.lr_end + (1 - a.lr_end) * 0.5 * (1 + math.cos(math.pi * min(progress, 1)))))
+        opt.lr.fill_(
+            a.lr
+            * min(1.0, (step + 1) / 300)
+            * (a.lr_end + (1 - a.lr_end) * 0.5 * (1 + math.cos(math.pi * min(progress, 1))))
+        )
         step_losses()
         opt.average()
         step_update()
@@ -624,8 +686,10 @@ def main() -> None:
             d, s = (sums / (step - logged)).tolist()
             now = time.time()
             notify(
-                f"lm step {step} {now - t_start:.0f} s {(now - log_t) / (step - logged) * 1e3:.1f} ms/step diff {d:.4f} stop {s:.5f} "
-                f"grad {opt.norm.item():.2f} lr {opt.lr.item():.2e} fill {fill[0]:.2f} {fill[1]:.2f} {fill[2]:.2f} n {int(fill[3])}"
+                f"lm step {step} {now - t_start:.0f} s {(now - log_t) / (step - logged) * 1e3:.1f} ms/step diff "
+                f"{d:.4f} stop {s:.5f} "
+                f"grad {opt.norm.item():.2f} lr {opt.lr.item():.2e} fill {fill[0]:.2f} {fill[1]:.2f} {fill[2]:.2f} n "
+                f"{int(fill[3])}"
             )
             logged, log_t = step, now
             sums.zero_()
