@@ -47,6 +47,7 @@ STORE = 256 << 20  # bytes of Ray's object store where it is started for one run
 # the terminal, but for what ends it. Workers started here run as the command itself does: Ray would let them give way
 # to all else on the machine (nice 15). Who wants it otherwise sets these.
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_worker_niceness": "0"}
+END_S = 30.0  # for the process of a worker that hangs to be ended: Ray starts another one there to do it
 ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
 WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
 
@@ -89,8 +90,10 @@ class RayBackend:
                 watched=run.display.watched,
             )
             run.display.notify(str(placement))
+            pool = RayPool(config, placement)
+            stack.callback(pool.close)
             driver = Driver(
-                RayPool(config, placement),
+                pool,
                 utterances,
                 run,
                 options=self.options,
@@ -108,20 +111,29 @@ class RayPool:
     def __init__(self, config: WorkerConfig, placement: Placement):
         self.size = placement.count
         self._config = config
+        self._ending: list[Any] = []
         self._actor = ray.remote(
             num_cpus=placement.cpus, num_gpus=placement.gpus, max_concurrency=CALLS, max_restarts=0, max_task_retries=0
         )(Worker)
 
     def start(self) -> RayWorker:
-        return RayWorker(self._actor.remote(self._config))
+        return RayWorker(self._actor.remote(self._config), self._ending)
 
     def share(self, value: EncodedVoice) -> object:
         return ray.put(value)  # owned by this process, so that it outlives the worker that made it
 
+    def close(self) -> None:
+        """Wait until the processes of workers that hung are ended: the end of Ray would leave them behind, stopped."""
+        with suppress(RayError):
+            ray.wait(self._ending, num_returns=len(self._ending), timeout=END_S)
+
 
 class RayWorker:
-    def __init__(self, actor: Any):
+    """ending: takes the tasks that end processes."""
+
+    def __init__(self, actor: Any, ending: list[Any]):
         self._actor = actor
+        self._ending = ending
 
     def ask(self, method: str, *values: object) -> Future[Any]:
         answer: Future[Any] = Future()
@@ -146,7 +158,8 @@ class RayWorker:
             for node in ray.nodes():
                 if node["Alive"] and node["NodeManagerHostname"] == ready.host:
                     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
-                    ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there).remote(ready.process)
+                    task = ray.remote(num_cpus=0)(_end_process).options(scheduling_strategy=there)
+                    self._ending.append(task.remote(ready.process))
 
 
 def _end_process(process: int) -> None:
