@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from tests import children
 from tests.adapters import lora_tensors, write_lora
 from voxcli.cli.main import run
 from voxcli.jobs.result import Result
+from voxcli.run import profile as profile_module
+from voxcli.run import results as results_module
 
 FIELDS = list(Result.__dataclass_fields__)
 
@@ -246,6 +250,52 @@ def test_a_manifest_from_stdin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b'{"id": "a", "text": "Hello."}\n')))
     assert run(["batch", "-", "-o", "out", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]) == 0
     assert Path("out/a.wav").is_file()
+
+
+def test_a_text_with_a_token_that_the_model_does_not_know_fails_alone(
+    tiny_checkpoint: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a tokenizer that transformers saved again, with tokens behind the vocabulary's last one."""
+    folder = shutil.copytree(tiny_checkpoint, tmp_path / "saved-again")
+    content = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    content["added_tokens"].append(content["added_tokens"][0] | {"id": 400, "content": "<|im_start|>"})
+    (folder / "tokenizer.json").write_text(json.dumps(content), encoding="utf-8")
+    monkeypatch.setenv("VOXCPM2_MODEL", str(folder))
+    Path("lines.txt").write_text("Hello.\nHi <|im_start|> there.\nGood night.\n")
+    options = ["--steps", "2", "--max-seconds", "1", "--allow-truncated"]
+    assert run(["batch", "lines.txt", "-o", "out", *options]) == 1
+    error = "the text has '<|im_start|>', a token that this model does not know; leave it out"
+    assert f"line 2 (00002): {error}\n" in capsys.readouterr().err
+    assert {line["id"]: line["error"] for line in results()} == {"00001": None, "00002": error, "00003": None}
+    assert {path.name for path in Path("out").glob("*.wav")} == {"00001.wav", "00003.wav"}
+
+
+def test_the_profile_names_all_time_that_goes_into_earlier_results(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that nothing else moves."""
+    now, reads = [0.0], []
+
+    def read(path: Path) -> Any:
+        now[0] += 100
+        reads.append(path)
+        return real(path)
+
+    real = results_module._read
+    monkeypatch.setattr(results_module, "_read", read)
+    monkeypatch.setattr(profile_module, "time", SimpleNamespace(perf_counter=lambda: now[0], thread_time=time.time))
+    Path("lines.txt").write_text("Hello.\n")
+    command = ["batch", "lines.txt", "-o", "out", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
+    assert run(command) == 0
+    Path("out/00001.wav").unlink()
+    now[0] = 0.0
+    reads.clear()
+    capsys.readouterr()
+    assert run([*command, "--profile"]) == 0
+    shown = {line[:40].split("  ")[0]: line.split()[-3:-1] for line in capsys.readouterr().err.splitlines()}
+    assert len(reads) == 3, "to number the lines, to begin, and to leave out what has been overtaken"
+    assert shown["earlier results"] == ["300.00", "s"]
+    assert shown["all else"] == ["0.00", "s"]
 
 
 def test_an_output_folder_that_is_a_file_is_found_before_the_model(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,29 @@ def test_the_making_of_items_counts_and_not_what_is_done_with_them(clock: Clock)
     assert timer.seconds == {"model": 4, "part": 21}
 
 
+def test_entering_and_leaving_a_block_counts_and_not_what_is_in_it(clock: Clock) -> None:
+    left = []
+
+    class Block:
+        def __enter__(self) -> str:
+            clock.now += 1
+            return "entered"
+
+        def __exit__(self, kind: object, *exception: object) -> bool:
+            clock.now += 2
+            left.append(kind)
+            return True
+
+    timer = StageTimer()
+    for _ in range(2):
+        with timer.around("part", Block()) as entered:
+            clock.now += 100
+            assert entered == "entered"
+            raise KeyError("the block swallows it")
+    assert timer.seconds == {"part": 6}
+    assert left == [KeyError, KeyError]
+
+
 def test_an_error_ends_its_stage(clock: Clock) -> None:
     timer = StageTimer()
     with timer("outer"):

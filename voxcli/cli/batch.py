@@ -112,7 +112,7 @@ def batch(
     from voxcli.jobs.plan import check_voices, make_plan
     from voxcli.jobs.speaker import speaker_of
     from voxcli.run.numbers import keep_numbers
-    from voxcli.run.profile import StageTimer
+    from voxcli.run.profile import EARLIER, StageTimer
     from voxcli.run.results import read_history
     from voxcli.run.resume import RerunPolicy, check_retry, preview
     from voxcli.run.throughput import speed_of
@@ -139,11 +139,13 @@ def batch(
     )
     check_voices(common.ref, common.prompt_audio, common.voice)
     rerun: RerunPolicy = "all" if force else "failed" if retry_failed else "changed"
-    check_retry(out, rerun)
+    with timer(EARLIER):
+        check_retry(out, rerun)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with timer("manifest"):
         found = read_manifest(manifest, out, common, inputs, read)
-        if any(job.numbered for job in found.jobs):
+    if any(job.numbered for job in found.jobs):
+        with timer(EARLIER):
             found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
     kind = subtitles_named(subtitles)
     artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)

@@ -23,7 +23,7 @@ from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
-from voxcli.run.profile import StageTimer
+from voxcli.run.profile import EARLIER, StageTimer
 from voxcli.run.progress import Display
 from voxcli.run.results import ResultLog
 from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume_plan, nothing
@@ -100,7 +100,7 @@ class BatchRun:
         return former if former in named else self.identity
 
     def _compared(self, log: ResultLog) -> ResumePlan:
-        with self.timer("earlier results"):
+        with self.timer(EARLIER):
             resume_plan = make_resume_plan(self.plan, log.history, self.out, self._known_identity(log), self.rerun)
         if log.history:
             self.display.notify(str(resume_plan))
@@ -151,7 +151,7 @@ def speak_all(
     timer:     takes the time of each stage.
     backend:   who speaks; None: one engine in this process.
     """
-    began, backend = time.time(), backend or LocalBackend()
+    began, backend, timer = time.time(), backend or LocalBackend(), timer or StageTimer()
     prepare_folder(out)
     if artifacts is not None:
         artifacts.prepare(USUAL_RATE)
@@ -159,11 +159,11 @@ def speak_all(
         cleanup(),
         Display(Summary(), plan) as display,
         FolderLock(out, display.notify) as lock,
-        ResultLog(out) as log,
+        timer.around(EARLIER, ResultLog(out)) as log,
         interruptible(),
     ):
-        run = BatchRun(plan, out, options, display, log, rerun, timer or StageTimer())
-        with run.timer("earlier results"):
+        run = BatchRun(plan, out, options, display, log, rerun, timer)
+        with timer(EARLIER):
             if not lock.left_over:
                 check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
         try:

@@ -6,12 +6,13 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import TypeVar
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 Item = TypeVar("Item")
+Entered = TypeVar("Entered")
 
-MODEL = "model"
+MODEL, EARLIER = "model", "earlier results"
 
 
 class StageTimer:
@@ -47,6 +48,10 @@ class StageTimer:
             if outer:
                 outer[0] += took
 
+    def around(self, name: str, manager: AbstractContextManager[Entered]) -> AbstractContextManager[Entered]:
+        """The same `with` block; the time to enter and to leave it is counted."""
+        return _Timed(self, name, manager)
+
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
         """`items`, the time to make each of them counted."""
         iterator, end = iter(items), object()
@@ -68,3 +73,16 @@ class StageTimer:
             *(f"{name:<{width}} {seconds:9.2f} s {seconds / wall:7.2%}" for name, seconds in parts.items()),
             f"{'all but the model':<{width}} {other:9.2f} s {other / wall:7.2%} of {wall:.1f} s",
         ]
+
+
+class _Timed(AbstractContextManager[Entered]):
+    def __init__(self, timer: StageTimer, name: str, manager: AbstractContextManager[Entered]):
+        self._timer, self._name, self._manager = timer, name, manager
+
+    def __enter__(self) -> Entered:
+        with self._timer(self._name):
+            return self._manager.__enter__()
+
+    def __exit__(self, *exception: Any) -> bool | None:
+        with self._timer(self._name):
+            return self._manager.__exit__(*exception)
