@@ -1,16 +1,21 @@
 """The program, with signals at an exact moment: `python -m tests.cli.interrupting MOMENT NUMBER TIMES ARGUMENT...`
 
-MOMENT is the name of a module, when that is about to be imported, or a point of `voxcli.faults`, when that is passed
-for the second time. TIMES signals come 10 ms after each other.
+MOMENT is one of these. TIMES signals come 10 ms after each other.
+
+    torch.nn                      a module: when it is about to be imported
+    step                          a point of `voxcli.faults`: when that is passed for the second time
+    voxcli.jobs.plan:prepare:2    a function, as its own module calls it: when that is called for the second time
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import runpy
 import sys
 import threading
 import time
+from typing import Any
 
 MOMENT, NUMBER, TIMES = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 
@@ -33,24 +38,51 @@ class Finder:
             send()
 
 
-def watch_points() -> None:
+class Countdown:
+    def __init__(self, count: int):
+        self.left = count
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if not self.left:
+            send()
+
+
+def watch_point() -> None:
     from voxcli import faults
 
-    left, point = [2], faults.point
+    passing, point = Countdown(2), faults.point
 
     def passed(name: str, about: str = "") -> bool:
         if name == MOMENT:
-            left[0] -= 1
-            if not left[0]:
-                send()
+            passing()
         return point(name, about)
 
-    if MOMENT in faults.POINTS:
-        faults.point = passed
+    assert MOMENT in faults.POINTS
+    faults.point = passed
+
+
+def watch_function(module: str, name: str, count: str) -> None:
+    owner = importlib.import_module(module)
+    calling, function = Countdown(int(count)), getattr(owner, name)
+
+    def called(*arguments: Any, **options: Any) -> Any:
+        calling()
+        return function(*arguments, **options)
+
+    setattr(owner, name, called)
+
+
+def watch() -> None:
+    if ":" in MOMENT:
+        watch_function(*MOMENT.split(":"))
+    elif "." in MOMENT or importlib.util.find_spec(MOMENT) is not None:
+        sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    else:
+        watch_point()
 
 
 if __name__ == "__main__":
-    watch_points()
-    sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]
+    watch()
     sys.argv[:] = ["voxcpm2", *sys.argv[4:]]
     runpy.run_module("voxcli", run_name="__main__", alter_sys=True)

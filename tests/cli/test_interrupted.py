@@ -11,14 +11,15 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 import soundfile
 
 from tests import children
-from voxcli.files.names import LOCK_NAME
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
+fcntl = pytest.importorskip("fcntl", reason="sends POSIX signals")
+termios = pytest.importorskip("termios", reason="sends POSIX signals")
 
 LINES = 12
 BATCH = ("batch", "lines.jsonl", "-o", "out", "--allow-truncated")
@@ -82,6 +83,30 @@ def test_at_every_stage_of_a_batch(moment: str, number: signal.Signals) -> None:
     assert check_folder() == 0 or moment in ("write", "note"), "what has been spoken by then is finished"
 
 
+@pytest.mark.parametrize(
+    ("moment", "number", "options", "files"),
+    [
+        ("voxcli.jobs.plan:prepare:2", signal.SIGINT, (), 0),
+        ("voxcli.run.lock:_take:1", signal.SIGINT, (), 0),
+        ("voxcli.run.results:_read:1", signal.SIGTERM, (), 0),
+        ("voxcli.artifacts.joined:_read:2", signal.SIGINT, ("--join", "whole.wav"), LINES),
+        ("voxcli.artifacts.joined:_read:2", signal.SIGTERM, ("--join", "whole.wav"), LINES),
+        ("voxcli.artifacts.artifacts:write_subtitles:2", signal.SIGINT, ("--subtitles", "srt"), LINES),
+        ("voxcli.artifacts.artifacts:write_page:1", signal.SIGINT, ("--report", "page.html"), LINES),
+    ],
+)
+def test_before_and_after_the_speaking(
+    moment: str, number: signal.Signals, options: tuple[str, ...], files: int
+) -> None:
+    """While the folder is locked, earlier results are read, texts are planned, and finished files are put together."""
+    check(interrupted(moment, number, *BATCH, *options), number)
+    for path in Path("out").glob("*.srt"):
+        assert path.read_text(encoding="utf-8").startswith("1\n")
+        path.unlink()
+    assert check_folder() == files
+    assert {path.name for path in Path().iterdir()} <= {"lines.jsonl", "out"}
+
+
 def test_before_the_handler_is_there(repository: Path) -> None:
     check(interrupted("voxcli.interrupts", signal.SIGINT, "presets"), signal.SIGINT)
 
@@ -141,16 +166,45 @@ def test_whoever_has_it_ignored_is_not_interrupted(monkeypatch: pytest.MonkeyPat
     assert check_folder() == LINES
 
 
+def test_while_a_manifest_comes_through_a_pipe() -> None:
+    number = signal.SIGINT
+    command = [*children.VOXCPM2, "batch", "-", *BATCH[2:]]
+    with children.start(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        process.stdin.write('{"text": "The first line."}\n')  # type: ignore[union-attr]
+        process.stdin.flush()  # type: ignore[union-attr]
+        while process.poll() is None and unread(process.stdin):
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.wait(timeout=60)  # the pipe is open still
+        told = process.stderr.read()  # type: ignore[union-attr]
+    check(subprocess.CompletedProcess(command, process.returncode, stderr=told), number)
+    assert not Path("out").exists()
+
+
+def unread(pipe: Any) -> bool:
+    """Whether the other end has not yet taken all that was written."""
+    count = bytearray(4)
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return any(count)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("moment", "number", "times"),
-    [("ray", signal.SIGINT, 1), ("note", signal.SIGINT, 10), ("note", signal.SIGTERM, 1)],
+    [
+        ("ray", signal.SIGINT, 1),
+        ("ray._private.services:start_ray_process:2", signal.SIGINT, 1),
+        ("ray._private.services:start_ray_process:2", signal.SIGTERM, 1),
+        ("voxcli.cluster.ray_pool:place_workers:1", signal.SIGINT, 1),
+        ("note", signal.SIGINT, 10),
+        ("note", signal.SIGTERM, 1),
+    ],
 )
 def test_with_workers(moment: str, number: signal.Signals, times: int) -> None:
+    """Nor is a lock left: each worker has reported all it made."""
     pytest.importorskip("ray", reason="needs the extra `ray`")
-    check(interrupted(moment, number, *BATCH, "--workers", "1", times=times), number)
-    Path("out", LOCK_NAME).unlink(missing_ok=True)  # left where a worker may have written what no result tells of
-    check_folder()
+    check(interrupted(moment, number, *BATCH, "--workers", "2", times=times), number)
+    assert check_folder() == 0 or moment == "note"
 
 
 # -- whenever ----------------------------------------------------------------------------------------------------------
@@ -179,8 +233,6 @@ def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, argument
             time.sleep(max(0.0, after / 1000 - (time.perf_counter() - began)))
             process.send_signal(number)
             told = process.communicate(timeout=120)[1]
-        if "--workers" in arguments:
-            Path("out", LOCK_NAME).unlink(missing_ok=True)
         check_folder()
         kind = process.returncode, (told.splitlines() or [""])[-1]
         if process.returncode != 0:  # 0: it had ended before

@@ -18,6 +18,7 @@ import soundfile
 from tests.checkpoints import write_checkpoint
 from tests.cluster.pools import ThreadHandle, ThreadPool, batch_run, config
 from voxcli import faults
+from voxcli.cluster import driver as driver_module
 from voxcli.cluster.driver import Driver
 from voxcli.cluster.options import HANG_S, ClusterOptions
 from voxcli.engine.load import ModelOptions, load_engine
@@ -408,3 +409,47 @@ def test_leaving_early_notes_what_is_finished(
     assert all(done[name] == alone[1][name] for name in done)
     left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
     assert left == {"results.jsonl", ".voxcpm2-probe.part", *(result["out"] for result in done.values())}
+
+
+ONE_BY_ONE = ModelOptions(device="cpu", max_batch=4, decode_clips=1)
+
+
+def plan_with_a_long_line(out: Path) -> Plan:
+    """It is under way for long after the first of the others has landed, with ONE_BY_ONE."""
+    long = Settings(steps=2, min_seconds=8.0, max_seconds=9.0)
+    jobs = [Job(f"{n}", f"Line {n}.", out / f"{n}.wav", settings=BRIEF if n else long) for n in range(LINES)]
+    return make_plan(jobs)
+
+
+@pytest.mark.parametrize(("end", "unrecorded"), [("stops", False), ("freezes", True), ("dies", True)])
+def test_leaving_early_tells_whether_files_may_be_there_that_no_result_names(
+    end: str, unrecorded: bool, tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(driver_module, "PATIENCE_S", 60.0 if end == "stops" else 0.3)
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, options=ONE_BY_ONE))
+    utterances = plan_with_a_long_line(tmp_path).utterances
+    driver = Driver(pool, utterances, batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
+    run = driver.run()
+    next(run)
+    if end == "freezes":
+        pool.made[0].frozen = True
+    elif end == "dies":
+        pool.made[0].die()
+    run.close()  # type: ignore[attr-defined]
+    assert driver.unrecorded == unrecorded
+
+
+def test_what_a_dead_worker_may_have_left_is_recorded_once_another_has_spoken_it(
+    tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, options=ONE_BY_ONE))
+    utterances = plan_with_a_long_line(tmp_path).utterances
+    driver = Driver(pool, utterances, batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
+    seen = []
+    for outcome in driver.run():
+        if not seen:
+            pool.made[0].die()
+        seen.append((outcome.job.id, driver.unrecorded))
+    assert len(seen) == LINES and len(pool.made) == 2
+    assert [unrecorded for identity, unrecorded in seen if identity == "0"] == [False]
+    assert seen[-1][1] is False and any(unrecorded for _, unrecorded in seen)

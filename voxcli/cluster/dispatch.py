@@ -159,6 +159,11 @@ class Dispatcher:
         load = self.loads.get(name)
         return load is not None and bool(load.lines)
 
+    def lines_of(self, name: str) -> set[str]:
+        """Ids of the lines that it has and that have not ended."""
+        load = self.loads.get(name)
+        return set(load.lines) if load is not None else set()
+
     # -- lines out ----------------------------------------------------------------------------------------------
     def hand_out(self) -> dict[str, list[Task]]:
         """To every worker what it may take now, the emptiest first and one at a time, so that all get long ones."""

@@ -66,6 +66,7 @@ class Driver:
         self._records: dict[str, WorkerRecord] = {}
         self._fruitless = 0
         self._ending = False
+        self._unheard: set[str] = set()  # lines whose worker went without a word about them
         self._looked = time.monotonic()  # for those that are late
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
@@ -98,6 +99,11 @@ class Driver:
             yield
         finally:
             self._end()
+
+    @property
+    def unrecorded(self) -> bool:
+        """Whether files may be there that no result names: a worker made them and could not report it."""
+        return bool(self._unheard)
 
     def ready(self, utterances: list[Utterance]) -> None:
         """Their voices are there."""
@@ -267,6 +273,7 @@ class Driver:
         """Its unfinished lines run elsewhere, and another worker takes its place."""
         self.batch.last_death = time.time()
         worker.stopped = True
+        self._unheard |= self.dispatch.lines_of(worker.name)
         if self._ending:
             return
         worker.handle.kill(worker.ready if hung else None)  # whatever is left of it
@@ -315,6 +322,7 @@ class Driver:
         self._collector.note([outcome for _, outcome in pairs])
         for utterance, outcome in pairs:
             self._left -= 1
+            self._unheard.discard(utterance.job.id)
             self._voices.ended(utterance)
             self._outcomes.append(outcome)
             if outcome.result.ok:
@@ -331,12 +339,16 @@ class Driver:
             while time.monotonic() - waited < PATIENCE_S and not all(m.stopped and not m.polling for m in loaded):
                 self._hear(0.1)
         for worker in self._records.values():
+            if not worker.stopped or worker.polling:
+                self._unheard |= self.dispatch.lines_of(worker.name)
             worker.handle.kill()
 
     def _stopped(self, worker: WorkerRecord, future: Future[PollReply]) -> None:
         worker.stopped = True
         if future.exception() is None:
             self._landed(worker, future.result())
+        else:
+            self._unheard |= self.dispatch.lines_of(worker.name)
 
 
 def _seeded(utterance: Utterance) -> Utterance:

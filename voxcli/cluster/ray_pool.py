@@ -55,10 +55,9 @@ WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that ofte
 class RayBackend:
     """Workers on Ray, each with an engine."""
 
-    may_outlive = True
-
     def __init__(self, options: ClusterOptions):
         self.options = options
+        self.unrecorded = False
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         """Every machine must have the run's model. See `Backend`."""
@@ -101,8 +100,11 @@ class RayBackend:
                 encoder=encoder,
                 poll_s=WATCHED_S if run.display.watched else UNWATCHED_S,
             )
-            with interruptible():
-                yield from driver.run()
+            try:
+                with interruptible():
+                    yield from driver.run()
+            finally:
+                self.unrecorded = driver.unrecorded
 
 
 class RayPool:

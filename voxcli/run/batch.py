@@ -36,10 +36,10 @@ USUAL_RATE = 48_000  # of the full model; the rate of another is not known befor
 class Backend(Protocol):
     """Speaks the utterances of a run.
 
-    may_outlive: its engines may still write files when this process has failed.
+    unrecorded: files may be there that no result names, once the outcomes have ended.
     """
 
-    may_outlive: bool
+    unrecorded: bool
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         """One for each utterance, as they finish. Raises VoxError when none can be spoken any more."""
@@ -113,7 +113,7 @@ class BatchRun:
 class LocalBackend:
     """One engine in this process."""
 
-    may_outlive = False
+    unrecorded = False
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         with run.timer("loading the model"):
@@ -175,11 +175,11 @@ def speak_all(
                     if artifacts is not None:
                         artifacts.add(outcome)
         except BaseException:
-            if log.broken or backend.may_outlive:  # a worker that is left behind writes and is heard no more
-                lock.keep()
+            if log.broken or backend.unrecorded:
+                lock.keep()  # for the next run to know why they are there
             raise
         if artifacts is not None:
-            with run.timer("joined file, subtitles, report"):
+            with timer("joined file, subtitles, report"):
                 try:
                     artifacts.make(display.notify)
                 except VoxError as error:
