@@ -171,18 +171,21 @@ def _memory(folder: Path) -> Iterator[Finding]:
         fits = device.type != "cpu" or total is None or need <= total
         here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB here"
         yield Finding("memory", "ok" if fits else "note", f"{need / GIB:.1f} GiB in {dtype}{used}{here}")
-    yield _same_bytes(model.to(auto), device)
+    yield _same_bytes(model, device, auto)
 
 
-def _same_bytes(model: VoxCPM2, device: torch.device) -> Finding:
+def _same_bytes(model: VoxCPM2, device: torch.device, dtype: torch.dtype) -> Finding:
     """What is promised of the bytes of a line that is spoken again here."""
+    import torch
+
     from voxcli.engine.exactness import examine, same_with_any_threads
 
     if device.type != "cpu":
         return Finding("same bytes", "note", "not promised on a GPU: last bits depend on what is spoken beside a line")
-    exactness = examine(model)
+    exactness = examine(model.to(dtype))
     if not exactness.holds:
-        return Finding("same bytes", "note", str(exactness))
+        wider = dtype != torch.float32 and examine(model.float()).holds
+        return Finding("same bytes", "note", str(exactness), "--dtype float32" if wider else "")
     threads = "any number of threads" if same_with_any_threads(model) else counted(exactness.threads, "thread")
     return Finding("same bytes", "ok", f"{exactness}; with {threads}")
 

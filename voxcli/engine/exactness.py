@@ -47,14 +47,17 @@ class Exactness:
 
     ways: Mapping[str, Way | None]
     threads: int
+    dtype: torch.dtype = exact.EXACT
 
     @property
     def holds(self) -> bool:
-        return None not in self.ways.values()
+        return self.dtype == exact.EXACT and None not in self.ways.values()
 
     def __str__(self) -> str:
         """For people, in a line."""
         counts = Counter(map(str, self.ways.values()))
+        if self.dtype != exact.EXACT:
+            return f"last bits depend on what is spoken beside it (in {str(self.dtype).removeprefix('torch.')})"
         if not self.holds:
             return f"last bits depend on what is spoken beside it ({counts['None']} of {len(self.ways)} operations)"
         slower = [f"{count} {way}" for way, count in counts.items() if way != str(AS_THEY_ARE)]
@@ -65,6 +68,8 @@ class Exactness:
 def examine(model: VoxCPM2) -> Exactness:
     """Ask about every operation of a model, which may be without weights (on the meta device)."""
     threads, dtype = torch.get_num_threads(), model.dtype
+    if dtype != exact.EXACT:
+        return Exactness({}, threads, dtype)
     products = _products(model)
     before = exact.found(threads)
     if not all(exact.task_name(("product", *shape, dtype)) in before for shape in products):

@@ -141,6 +141,8 @@ def _masked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tenso
 
 def decode_way(kv_heads: int, groups: int, dim: int, dtype: torch.dtype) -> Way:
     """The way to attend with one new token a row on a CPU. groups: query heads that share a key head."""
+    if dtype != exact.EXACT:
+        return AS_THEY_ARE
 
     def try_it(way: Way) -> bool:
         return all(_span_holds(way, kv_heads, groups, dim, span, dtype) for span in TRIED_SPANS)

@@ -44,6 +44,8 @@ def divided(rows: torch.Tensor, x: torch.Tensor, eps: float) -> torch.Tensor:
 
 def product_way(columns: int, width: int, dtype: torch.dtype) -> Way:
     """The way to multiply rows [N, width] by a weight [columns, width] on a CPU."""
+    if dtype != exact.EXACT:
+        return AS_THEY_ARE
 
     def try_it(way: Way) -> bool:
         return product_holds(way, columns, width, dtype)
@@ -160,6 +162,8 @@ def local_attention(
 
 def local_way(kv_heads: int, queries: int, dim: int, keys: int, dtype: torch.dtype) -> Way:
     """The way for `local_attention` of a batch on a CPU. queries: of all heads that share a key head."""
+    if dtype != exact.EXACT:
+        return AS_THEY_ARE
 
     def try_it(way: Way) -> bool:
         q, k, v = (
