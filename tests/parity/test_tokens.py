@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.checkpoints import write_tokenizer
+from tests.fullsize import HAN_CHARS, VOCABULARY, full_config, merges, texts
 from tests.reference import import_reference
 from voxcli.model.config import read_config
 from voxcli.model.tokenizer import Tokenizer
@@ -69,3 +72,18 @@ def test_han_pairs_are_split(random_checkpoint: Path) -> None:
     tokenizer = ours(random_checkpoint)
     assert len(tokenizer.encode("hello")) == 1, "the tiny tokenizer merges words"
     assert len(tokenizer.encode("大学生")) == 1 + 3, "a word mark and three characters, though one token exists"
+
+
+@pytest.fixture(scope="module")
+def full_size(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the config and a tokenizer of the full model's size, without weights."""
+    folder = tmp_path_factory.mktemp("full-size")
+    (folder / "config.json").write_text(json.dumps(full_config()))
+    write_tokenizer(folder, VOCABULARY, HAN_CHARS, merges())
+    return folder
+
+
+def test_ids_of_a_full_vocabulary_equal_the_reference(full_size: Path) -> None:
+    own, reference = ours(full_size), wrapped(full_size, rebuilt=False)
+    different = [text for text in texts(420) if own.encode(text) != reference(text)]
+    assert not different
