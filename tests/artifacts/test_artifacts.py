@@ -10,7 +10,7 @@ import soundfile
 from voxcli.artifacts.artifacts import Artifacts
 from voxcli.errors import InputError, OutputError
 from voxcli.jobs.job import Job
-from voxcli.jobs.result import Cue, Outcome, Result
+from voxcli.jobs.result import Cue, Outcome, Result, skipped
 
 RATE = 16_000
 
@@ -53,6 +53,24 @@ def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
     )
     page = (tmp_path / "report.html").read_text()
     assert page.index("Text b.") < page.index("Text a.") < page.index("Text c.")
+
+
+def test_a_line_without_words_is_silence_in_the_joined_file(tmp_path: Path) -> None:
+    jobs = [job(tmp_path, name, pause_after=0.5) for name in ("a", "scene", "b")]
+    products = Artifacts(jobs, subtitles="srt", join=tmp_path / "book.wav", report=tmp_path / "report.html")
+    remarks = made(products, [done(jobs[0]), skipped(jobs[1], 3.0, tmp_path), done(jobs[2])])
+    assert remarks[0] == f"{tmp_path / 'book.wav'}: 5.0 s of audio, 2 files joined"
+    samples, _ = soundfile.read(tmp_path / "book.wav")
+    assert not samples[RATE : 4 * RATE].any() and samples[RATE - RATE // 2] and samples[4 * RATE + RATE // 2]
+    assert "00:00:04,000 --> 00:00:05,000\nText b." in (tmp_path / "book.srt").read_text()
+    assert not (tmp_path / "scene.srt").exists()
+    assert ">skipped</td>" in (tmp_path / "report.html").read_text()
+
+
+def test_nothing_is_joined_where_no_line_has_words(tmp_path: Path) -> None:
+    scene = job(tmp_path, "scene")
+    remarks = made(Artifacts([scene], join=tmp_path / "book.wav"), [skipped(scene, 1.0, tmp_path)])
+    assert remarks == [f"{tmp_path / 'book.wav'} is not written: no line has words"]
 
 
 def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> None:

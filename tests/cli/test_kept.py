@@ -130,7 +130,7 @@ def test_a_run_that_is_interrupted_while_it_plans_notes_nothing(
 def test_a_model_that_can_not_be_had_changes_nothing(options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(COMMAND) == 0
     before = sounds()
-    write_lines(a={"text": "..."})
+    write_lines(a={"text": ""})
     assert run([*COMMAND, "--force", *options]) in (1, 3)
     write_lines()
     check_kept(capsys, before)
@@ -160,7 +160,7 @@ def test_a_named_voice_that_was_removed_and_made_again(capsys: pytest.CaptureFix
 def test_a_text_that_was_emptied_and_restored(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(COMMAND) == 0
     before = sounds()
-    write_lines(a={"text": "..."})
+    write_lines(a={"text": ""})
     told(capsys, 1)
     write_lines()
     check_kept(capsys, before, "--retry-failed")
@@ -197,7 +197,7 @@ def test_what_is_made_of_finished_files_is_not_made_of_failed_ones(capsys: pytes
     artifacts = ["--join", "book.wav", "--subtitles", "srt", "--report", "page.html"]
     assert run([*COMMAND, *artifacts]) == 0
     before, book = sounds(), Path("book.wav").read_bytes()
-    write_lines(a={"text": "..."})
+    write_lines(a={"text": ""})
     Path("book.wav").unlink()
     assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in told(capsys, 1, *artifacts)
     assert "nothing to speak" in Path("page.html").read_text()
@@ -301,7 +301,7 @@ def test_files_whose_results_are_lost_are_not_spoken_over(capsys: pytest.Capture
 
 @pytest.mark.parametrize("state", ["new", "failed", "given another name"])
 def test_a_file_made_by_hand_is_not_spoken_over(state: str, capsys: pytest.CaptureFixture[str]) -> None:
-    changes = {"new": {}, "failed": {"text": "..."}, "given another name": {"out": "other.wav"}}
+    changes = {"new": {}, "failed": {"text": ""}, "given another name": {"out": "other.wav"}}
     write_lines(b=changes[state])
     if state == "new":
         Path("lines.jsonl").write_text(Path("lines.jsonl").read_text().replace('"b"', '"d"'))

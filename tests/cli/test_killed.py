@@ -95,7 +95,7 @@ def write_lines(count: int, rng: random.Random, longest_words: int, **common: An
         if n % 7 == 3:
             row["out"] = f"part-{n % 3}/{n}.flac"
         if n in bad:
-            row |= [{"text": "..."}, {"ref": "broken.wav"}, {"ref": "missing.wav"}][n % 3]
+            row |= [{"text": ""}, {"ref": "broken.wav"}, {"ref": "missing.wav"}][n % 3]
         rows.append(row)
     Path(LINES).write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), encoding="utf-8")
     return count - len(bad)

@@ -212,7 +212,7 @@ def test_a_character_that_stdout_lacks_is_escaped(
 ) -> None:
     for name, value in encoding.items():
         monkeypatch.setenv(name, value)
-    (tmp_path / "u.jsonl").write_text('{"id": "\u00e9\u597d", "text": "..."}\n{"text": "Hello."}', encoding="utf-8")
+    (tmp_path / "u.jsonl").write_text('{"id": "\u00e9\u597d", "text": ""}\n{"text": "Hello."}', encoding="utf-8")
     done = shell("batch u.jsonl -o out --dry-run", tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     assert "\n  line 1 (\\xe9\\u597d): the text has nothing to speak" in done.stdout
@@ -318,7 +318,7 @@ def test_a_message_has_no_raw_escapes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("m.jsonl").write_text(json.dumps({"id": "a\nb\x1b[2J\u202e", "text": "..."}))
+    Path("m.jsonl").write_text(json.dumps({"id": "a\nb\x1b[2J\u202e", "text": ""}))
     assert run(["batch", "m.jsonl", "-o", "out", "--dry-run"]) == 1
     assert "  line 1 (a\\nb\\x1b[2J\\u202e): " in capsys.readouterr().out
     assert run(["batch", "m.jsonl", "-o", "out"]) == 1

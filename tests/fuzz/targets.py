@@ -32,7 +32,9 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan, prepare
 from voxcli.jobs.settings import MIN_CHARS, Settings
 from voxcli.terminal import one_line
-from voxcli.text.clean import clean, compose, finish, is_speakable, split_control
+from voxcli.text.clean import clean, finish, is_speakable
+from voxcli.text.description import split_control
+from voxcli.text.script import ScriptOptions, read_script
 from voxcli.text.scripts import unknown_scripts
 from voxcli.text.split import split
 
@@ -159,10 +161,21 @@ def text(data: bytes) -> None:
         segments = split(cleaned, bound)
         assert all(0 < len(segment.text) <= bound for segment in segments)
         assert squeezed("".join(segment.text for segment in segments)) == squeezed(cleaned)
-    description, body = split_control(compose(cleaned, given[:40]))
+    description, body = split_control(cleaned)
     finish(body)
     unknown_scripts(body)
     told_in_a_line(description)
+    try:
+        script = read_script(given, options=ScriptOptions(bound, descriptions=False))
+    except InputError as error:  # its pauses are too long
+        told_in_a_line(str(error))
+        return
+    assert all(is_speakable(piece.text) and piece.pause_s >= 0 for piece in script.pieces)
+    assert letters("".join(piece.written for piece in script.pieces)) == letters(script.body)
+
+
+def letters(words: str) -> str:
+    return "".join(filter(str.isalnum, words))
 
 
 def repeated(data: bytes) -> None:

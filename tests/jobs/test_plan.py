@@ -11,6 +11,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import expected_seconds, make_plan, prepare
 from voxcli.jobs.settings import Settings
 from voxcli.jobs.speaker import Speaker
+from voxcli.text.script import SCENE_PAUSE_S
 
 
 def job(text: str, **values: object) -> Job:
@@ -65,10 +66,52 @@ def test_a_later_sentence_in_brackets_is_spoken_and_not_taken_for_a_description(
     ]
 
 
-@pytest.mark.parametrize("text", ["", "  \n ", "...!?", "\U0001f600", "(warm)", "(warm) ..."])
-def test_a_text_without_a_word_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="nothing to speak"):
-        prepare(job(text))
+@pytest.mark.parametrize("text", ["", "  \n ", "\u200b", "\ufeff"])
+def test_an_empty_text_is_refused(text: str) -> None:
+    plan = make_plan([job(text)])
+    assert [str(error) for _, error in plan.refused] == ["the text has nothing to speak: no letter and no digit"]
+    assert not plan.skipped
+
+
+@pytest.mark.parametrize(
+    ("text", "pause_s"),
+    [
+        ("...!?", SCENE_PAUSE_S),
+        ("* * *", SCENE_PAUSE_S),
+        ("\u2026", SCENE_PAUSE_S),
+        ("\U0001f600", SCENE_PAUSE_S),
+        ("[pause 3s]", 3.0),
+        ('<break time="250ms"/> ...', 0.25),
+    ],
+)
+def test_a_text_of_marks_alone_is_a_pause(text: str, pause_s: float) -> None:
+    scene = job(text)
+    plan = make_plan([scene, job("Hello.", id="b")])
+    assert plan.skipped == [(scene, pause_s)]
+    assert not plan.refused
+    assert f"1 line without words is a pause: a, {pause_s:g} s" in plan.lines()
+
+
+def test_a_scene_break_is_at_least_as_long_as_the_pause_after_a_line() -> None:
+    assert make_plan([job("***", pause_after=2.5)]).skipped[0][1] == 2.5
+
+
+def test_a_description_with_nothing_behind_it_is_spoken() -> None:
+    assert texts(job("(a warm voice)")) == ["a warm voice."]
+
+
+def test_the_plan_says_what_is_taken_as_a_description_and_what_is_left_out() -> None:
+    jobs = [
+        job("(a warm voice)Hello.", id="a", line=1),
+        job("(whispering) Come.[1]", id="b", line=2),
+        job("(She left.) He stayed.[2]", id="c", line=3),
+    ]
+    assert make_plan(jobs).notes == [
+        "2 lines begin with a description of the voice, which is not spoken: line 1 (a), (a warm voice), ...",
+        "2 note marks left out",
+    ]
+    settings = Settings(descriptions=False)
+    assert texts(job("(a warm voice)Hello.", settings=settings)) == ["a warm voice. Hello."]
 
 
 def test_a_described_continuation_is_refused_and_names_both() -> None:
@@ -116,7 +159,7 @@ def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:
     good = voice(tmp_path / "v.wav")
     jobs = [
         job("Short.", id="short"),
-        job("!", id="mute"),
+        job("", id="mute"),
         job("This one is quite a bit longer.", id="long", ref=good),
         job("Hello.", id="lost", ref=tmp_path / "none.wav"),
     ]
@@ -136,7 +179,7 @@ def test_a_voice_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_the_plan_for_people(tmp_path: Path) -> None:
-    plan = make_plan([job("a" * 150, id="x", ref=voice(tmp_path / "v.wav")), job("!", id="y", line=2)])
+    plan = make_plan([job("a" * 150, id="x", ref=voice(tmp_path / "v.wav")), job("", id="y", line=2)])
     assert plan.lines() == [
         "1 line to speak, about 10.0 s of audio",
         "1 voice file",

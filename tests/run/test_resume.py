@@ -20,7 +20,7 @@ from voxcli.errors import OutputError
 from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
-from voxcli.jobs.result import Result, failure
+from voxcli.jobs.result import Result, failure, skipped
 from voxcli.jobs.settings import Settings
 from voxcli.model import hub
 from voxcli.model.hub import model_identity
@@ -42,6 +42,24 @@ def job(out: Path, identity: str = "a", text: str = "Hello.", **values: Any) -> 
 
 def resume_plan(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", model: str = MODEL) -> ResumePlan:
     return make_resume_plan(make_plan(jobs), read_history(out), out, model, rerun)
+
+
+def test_a_line_without_words_is_neither_done_nor_failed(tmp_path: Path) -> None:
+    run(tmp_path, [job(tmp_path)])
+    scene = job(tmp_path, text="***")
+    with ResultLog(tmp_path) as log:
+        log.append(skipped(scene, 1.0, tmp_path).result)
+    assert read_results(tmp_path)["a"].status == "skipped"
+    kept = resume_plan(tmp_path, [job(tmp_path)])
+    assert [outcome.result.status for outcome in kept.kept] == ["ok"] and not kept.todo
+    assert resume_plan(tmp_path, [job(tmp_path, text="Other words.")]).reasons == {"text changed": 1}
+    assert resume_plan(tmp_path, [job(tmp_path, text="Other words.")], "failed").left == 1
+
+
+def test_a_line_that_had_no_words_is_spoken_when_it_has_some(tmp_path: Path) -> None:
+    with ResultLog(tmp_path) as log:
+        log.append(skipped(job(tmp_path, text="***"), 1.0, tmp_path).result)
+    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {"text changed": 1}
 
 
 def run(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", fails: dict[str, str] | None = None) -> ResumePlan:
@@ -201,7 +219,7 @@ FAILURES: dict[str, Change] = {
     "a recording that is gone": recording_gone,
     "a recording that is broken": recording_broken,
     "a voice that was removed": lambda out, before: replace(before, ref=None, voice=out / "anna.safetensors"),
-    "no text": lambda out, before: replace(before, text="..."),
+    "no text": lambda out, before: replace(before, text=""),
 }
 
 
@@ -212,7 +230,7 @@ def test_a_run_that_merely_fails_leaves_what_is_finished_as_it_is(how: str, time
     run(tmp_path, jobs)
     log, sounds = (tmp_path / "results.jsonl").read_text(), [each.out.read_bytes() for each in jobs]
     results = read_results(tmp_path)
-    failing = [FAILURES[how](tmp_path, jobs[0]), jobs[1] if "recording" not in how else replace(jobs[1], text="...")]
+    failing = [FAILURES[how](tmp_path, jobs[0]), jobs[1] if "recording" not in how else replace(jobs[1], text="")]
     for _ in range(times):
         run(tmp_path, failing)
     assert read_results(tmp_path)["a"].status == "failed", "its state is told as it is"
@@ -232,7 +250,7 @@ def test_a_file_that_fails_to_come_back_comes_back_with_its_seed(tmp_path: Path)
     drawn, sound = read_results(tmp_path)["a"].seed, (tmp_path / "a.wav").read_bytes()
     (tmp_path / "a.wav").unlink()
     assert run(tmp_path, [job(tmp_path)], fails={"a#0": "no finite patch"}).reasons == {"file missing": 1}
-    assert run(tmp_path, [job(tmp_path, text="...")]).reasons == {}
+    assert run(tmp_path, [job(tmp_path, text="")]).reasons == {}
     assert run(tmp_path, [job(tmp_path)]).reasons == {"failed before": 1}
     assert (read_results(tmp_path)["a"].seed, (tmp_path / "a.wav").read_bytes()) == (drawn, sound)
 
@@ -266,7 +284,7 @@ def test_a_forced_run_that_fails_leaves_the_file_that_is_there(tmp_path: Path) -
 def test_retry_failed_speaks_what_failed_and_has_no_file_as_it_would_be(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in "abc"]
     run(tmp_path, jobs)
-    run(tmp_path, [replace(each, text="...") for each in jobs[:2]])
+    run(tmp_path, [replace(each, text="") for each in jobs[:2]])
     (tmp_path / "b.wav").unlink()
     only = run(tmp_path, [*jobs, job(tmp_path, "d")], "failed")
     assert (only.reasons, only.left) == ({"failed before": 1}, 1)

@@ -82,6 +82,40 @@ def test_a_text_of_one_piece_keeps_every_sample_of_its_clip(tmp_path: Path) -> N
     assert np.array_equal(samples, np.full(len(samples), 0.1, np.float32))
 
 
+def test_pauses_are_silence_of_exactly_their_length(tmp_path: Path) -> None:
+    text = "[pause 0.3s] Hello. [pause 1.25s] So. <break time='10ms'/>"
+    outcome = speak(tmp_path, FakeEngine(), [Job("a", text, tmp_path / "a.wav", format="wavf")])["a"]
+    samples, _ = soundfile.read(tmp_path / "a.wav", dtype="float32")
+    starts = [round(0.3 * RATE), round((0.3 + 6 * PATCH_S + 1.25) * RATE)]
+    expected = np.zeros(round((0.3 + 6 * PATCH_S + 1.25 + 3 * PATCH_S + 0.01) * RATE), bool)
+    for start, letters in zip(starts, (6, 3), strict=True):
+        expected[start : start + round(letters * PATCH_S * RATE)] = True
+    assert len(samples) == len(expected)
+    assert not samples[~expected].any()
+    assert (samples[expected] != 0).mean() > 0.99
+    assert outcome.result.cues == ((0.3, 1.26, "Hello."), (2.51, 2.99, "So."))
+    assert outcome.result.warnings == ()
+
+
+def test_a_long_pause_at_the_end_is_no_reason_to_warn(tmp_path: Path) -> None:
+    assert speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello. [pause 5s]")])["a"].result.warnings == ()
+
+
+def test_cues_have_the_words_as_they_are_written(tmp_path: Path) -> None:
+    engine = FakeEngine()
+    text = "(a warm voice)nobody saw them go because everyone was still asleep"
+    outcome = speak(tmp_path, engine, [job(tmp_path, "a", text, settings=Settings(max_chars=40))])["a"]
+    assert [cue.text for cue in outcome.result.cues or ()] == [
+        "nobody saw them go because",
+        "everyone was still asleep",
+    ]
+    assert [spoken(request).strip("egh") for request in engine.requests] == [
+        "(a warm voice)nobody saw them go because,",
+        "(a warm voice)everyone was still asleep.",
+    ]
+    assert outcome.result.description == "a warm voice"
+
+
 def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     engine = FakeEngine()
     settings = Settings(seed=5, cfg=1.5, steps=6, min_seconds=1.0, max_seconds=4.0)

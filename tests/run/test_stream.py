@@ -100,6 +100,20 @@ def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:
     assert len(sound.take.request(1, model, sound._voices).prompt.patches) == sound.take.clips[0].patches
 
 
+def test_pauses_are_silence_of_exactly_their_length(model: VoxCPM2) -> None:
+    sound = stream(model, "[pause 0.3s] Hello. [pause 1.25s] So. [pause 10ms]", max_seconds=None)
+    samples = np.concatenate(list(sound))
+    lengths = [0.3, 1.25, 0.01]
+    lead, between, after = (round(seconds * model.sample_rate) for seconds in lengths)
+    first, second = (sound.take.clips[index].audio for index in range(2))
+    assert first is not None and second is not None
+    assert len(samples) == lead + len(first) + between + len(second) + after
+    assert not samples[:lead].any()
+    assert not samples[lead + len(first) : lead + len(first) + between].any()
+    assert not samples[-after:].any()
+    assert samples[lead + len(first) // 2] == first[len(first) // 2]
+
+
 def test_max_seconds_and_the_rate_hold(model: VoxCPM2) -> None:
     for rate in (None, 16_000):
         sound = stream(model, max_chars=20, sample_rate=rate, max_seconds=1.5)

@@ -48,6 +48,14 @@ def test_a_summary_tells_what_was_there_before_and_what_has_warnings() -> None:
     assert others == ["1 cut off at a length limit (stop_reason: length)", "2 with warnings (see results.jsonl)"]
 
 
+def test_lines_without_words_are_counted_apart() -> None:
+    summary = Summary()
+    for result in (OK, replace(OK, status="skipped"), replace(OK, status="failed")):
+        summary.add(result)
+    assert summary.lines()[0] == "1 of 3 lines done, 1 failed, 1 without words"
+    assert summary.audio_s == 30.0
+
+
 def test_a_summary_of_nothing_claims_no_speed() -> None:
     summary = Summary()
     summary.add(replace(OK, status="failed"))

@@ -5,7 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from voxcli.text.characters import is_plain
-from voxcli.text.clean import clean, compose, finish, is_speakable, split_control
+from voxcli.text.clean import clean, finish, is_speakable
+from voxcli.text.markup import TextNotes
 from voxcli.text.scripts import unknown_scripts
 
 # What breaks text tools, more often than random Unicode would hit it.
@@ -134,7 +135,7 @@ def test_the_short_way_gives_what_the_long_way_gives(text: str) -> None:
     from voxcli.text.clean import _clean_once
 
     if is_plain(text):
-        assert _clean_once(text, False) == text
+        assert _clean_once(text, TextNotes()) == text
 
 
 @pytest.mark.parametrize(
@@ -144,9 +145,7 @@ def test_speakable(text: str) -> None:
     assert is_speakable(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["", " ", "...", "?!", "\U0001f600", "(a warm voice)", "\uff08\u6e29\u67d4\uff09 \u3002", "(((", "\u2014"]
-)
+@pytest.mark.parametrize("text", ["", " ", "...", "?!", "\U0001f600", "(((", "\u2014"])
 def test_not_speakable(text: str) -> None:
     assert not is_speakable(text)
 
@@ -173,58 +172,6 @@ def test_not_speakable(text: str) -> None:
 def test_finish(text: str, expected: str) -> None:
     assert finish(text) == expected
     assert finish(expected) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("(warm)Hi", ("warm", "Hi")),
-        ("  ( warm )  Hi", ("warm", "Hi")),
-        ("\uff08\u6e29\u67d4\uff09 \u4f60\u597d", ("\u6e29\u67d4", "\u4f60\u597d")),
-        ("((warm))Hi", ("warm", "Hi")),
-        ("(a (very) warm voice, slow)Hi (there)", ("a very warm voice, slow", "Hi (there)")),
-        ("\uff08warm)Hi", ("warm", "Hi")),
-        ("(warm", ("", "(warm")),
-        ("()Hi", ("", "()Hi")),
-        ("(2) Second", ("", "(2) Second")),
-        ("(555) 123-4567", ("", "(555) 123-4567")),
-        ("Hi (warm)", ("", "Hi (warm)")),
-        ("", ("", "")),
-    ],
-)
-def test_split_control(text: str, expected: tuple[str, str]) -> None:
-    assert split_control(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "control", "expected"),
-    [
-        ("Hi", "warm", "(warm)Hi"),
-        ("Hi", "(warm)", "(warm)Hi"),
-        ("Hi", "\uff08\uff08 warm \uff09\uff09", "(warm)Hi"),
-        ("Hi", "[warm]", "(warm)Hi"),
-        ("Hi", "((warm", "(warm)Hi"),
-        ("Hi", " \u201cwarm\u201d\n", "(warm)Hi"),
-        ("Hi", None, "Hi"),
-        ("Hi", " () ", "Hi"),
-        ("\uff08\u6e29\u67d4\uff09 \u4f60\u597d", None, "(\u6e29\u67d4)\u4f60\u597d"),
-        ("(slow) Hi", "warm", "(warm, slow)Hi"),
-        ("(\u6162)\u4f60\u597d", "\u6e29\u67d4", "(\u6e29\u67d4\uff0c\u6162)\u4f60\u597d"),
-        ("(warm)Hi", "warm", "(warm)Hi"),
-    ],
-)
-def test_compose(text: str, control: str | None, expected: str) -> None:
-    assert compose(text, control) == expected
-
-
-@given(TRICKY, st.none() | TRICKY)
-def test_a_composed_text_comes_apart_again(text: str, control: str | None) -> None:
-    composed = compose(clean(text), control)
-    description, body = split_control(composed)
-    assert compose(composed, None) == composed
-    if description:
-        assert composed == f"({description}){body}"
-        assert not set(description) & set("()\uff08\uff09")
 
 
 def test_unknown_scripts() -> None:

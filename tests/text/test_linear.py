@@ -20,10 +20,6 @@ from tests.text.backtracking import Matcher, attacks
 PACKAGE = Path(__file__).parent.parent.parent / "voxcli"
 SMALL, TIMES = 20, 4
 MAX_GROWTH = 1.5 * TIMES  # of the steps from a small text to one TIMES as large: TIMES is linear, its square quadratic
-BOUNDED = {  # searched for in a few characters only
-    "voxcli.text.boundaries:_WORD_BEFORE",
-    "voxcli.text.boundaries:_LIST_NUMBER",
-}
 
 
 class Expression(NamedTuple):
@@ -84,7 +80,7 @@ def growth(pattern: re.Pattern[str], anchored: bool = False) -> tuple[float, str
 
 def test_every_expression_is_linear() -> None:
     sys.setrecursionlimit(20_000)
-    worst = {name: growth(*expression) for name, expression in expressions().items() if name not in BOUNDED}
+    worst = {name: growth(*expression) for name, expression in expressions().items()}
     assert len(worst) > 40
     assert {name: text for name, (factor, text) in worst.items() if factor > MAX_GROWTH} == {}
 

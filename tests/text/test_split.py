@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from voxcli.text.boundaries import Strength
 from voxcli.text.split import CLAUSE_PAUSE_S, PARAGRAPH_PAUSE_S, SENTENCE_PAUSE_S, WORD_PAUSE_S, Segment, split
 
 
@@ -56,8 +57,8 @@ def test_pauses_follow_the_marks() -> None:
     assert segments == [
         Segment("One two three.", PARAGRAPH_PAUSE_S),
         Segment("Four five six.", SENTENCE_PAUSE_S),
-        Segment("Seven eight,", CLAUSE_PAUSE_S),
-        Segment("nine ten", WORD_PAUSE_S),
+        Segment("Seven eight,", CLAUSE_PAUSE_S, Strength.CLAUSE),
+        Segment("nine ten", WORD_PAUSE_S, Strength.SPACE),
         Segment("eleven twelve", 0.0),
     ]
 

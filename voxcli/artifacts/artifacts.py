@@ -107,15 +107,25 @@ class Artifacts:
         notify(f"{path} shows all lines")
 
     def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]) -> None:
-        missing = [job for job in self.jobs if not ((result := self._results.get(job.id)) and result.ok)]
+        missing = [job for job in self.jobs if (result := self._results.get(job.id)) is None or result.failed]
         if missing:
             notify(f"{path} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
             return
-        parts = [Track(job.out, job.pause_after, result.cues or ()) for job, result in finished]
+        if not finished:
+            notify(f"{path} is not written: no line has words")
+            return
+        parts = [self._part(job, self._results[job.id]) for job in self.jobs]
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
-        notify(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(parts), 'file')} joined")
+        notify(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")
+
+    @staticmethod
+    def _part(job: Job, result: Result) -> Track:
+        """A line without words is the silence that it stands for."""
+        return (
+            Track(job.out, job.pause_after, result.cues or ()) if result.ok else Track(None, result.duration_s or 0.0)
+        )
 
     def _result(self, job: Job) -> Result:
         found = self._results.get(job.id)

@@ -16,7 +16,7 @@ import soundfile
 import soxr
 from numpy.typing import NDArray
 
-from voxcli.audio.join import FADE_S, faded
+from voxcli.audio.join import FADE_S, faded, silence
 from voxcli.audio.write import write_blocks
 from voxcli.errors import OutputError
 from voxcli.jobs.result import Cue
@@ -27,9 +27,9 @@ BLOCK = 1 << 16  # frames
 
 
 class Track(NamedTuple):
-    """A finished file, the seconds of silence after it, and what is heard in it."""
+    """A finished file, the seconds of silence after it, and what is heard in it. Without a file it is that silence."""
 
-    path: Path
+    path: Path | None
     pause_s: float
     cues: Sequence[Cue] = ()
 
@@ -40,12 +40,13 @@ class JoinedAudio(NamedTuple):
 
 
 def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAudio:
-    """Write `parts` as one file, at the sample rate of the first.
+    """Write `parts` as one file, at the sample rate of the first that has a file, which one must.
 
-    The edges of each part are faded, so that it begins and ends at zero. There is no pause after the last. Raises
-    OutputError, naming the file and the reason, and then leaves what was there before.
+    The edges of each part are faded, so that it begins and ends at zero. There is no pause after the last file; a part
+    without one takes the place of the pause before it. Raises OutputError, naming the file and the reason, and then
+    leaves what was there before.
     """
-    with _open(parts[0].path) as first:
+    with _open(next(part.path for part in parts if part.path is not None)) as first:
         rate: int = first.samplerate
     cues: list[Cue] = []
     written = 0
@@ -54,11 +55,12 @@ def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAu
         nonlocal written
         for number, part in enumerate(parts):
             cues.extend(cue.later(written / rate) for cue in part.cues)
-            for block in faded(_read(part.path, rate), round(FADE_S * rate)):
-                written += len(block)
-                yield block
-            if number < len(parts) - 1:
-                for block in _silence(round(part.pause_s * rate)):
+            if part.path is not None:
+                for block in faded(_read(part.path, rate), round(FADE_S * rate)):
+                    written += len(block)
+                    yield block
+            if part.path is None or (number < len(parts) - 1 and parts[number + 1].path is not None):
+                for block in silence(part.pause_s, rate):
                     written += len(block)
                     yield block
 
@@ -85,8 +87,3 @@ def _read(path: Path, rate: int) -> Iterator[Samples]:
             raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
         if resampled:
             yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
-
-
-def _silence(frames: int) -> Iterator[Samples]:
-    for start in range(0, frames, BLOCK):
-        yield np.zeros(min(BLOCK, frames - start), np.float32)

@@ -74,7 +74,7 @@ def render(title: str, lines: Sequence[tuple[Job, Result]], folder: Path) -> str
 
 def _urgency(result: Result) -> int:
     """Failures come first, then what has remarks, then the rest."""
-    return 0 if not result.ok else 1 if _remarks(result) else 2
+    return 0 if result.failed else 1 if _remarks(result) else 2
 
 
 def _remarks(result: Result) -> list[str]:
@@ -86,9 +86,9 @@ def _remarks(result: Result) -> list[str]:
 
 def _tiles(results: Sequence[Result]) -> list[tuple[str, str, str]]:
     """Label, value and class of the figures at the top."""
-    failed = sum(not result.ok for result in results)
+    failed = sum(result.failed for result in results)
     remarked = sum(result.ok and bool(_remarks(result)) for result in results)
-    seconds = sum(result.duration_s or 0.0 for result in results)
+    seconds = sum(result.duration_s or 0.0 for result in results if result.ok)
     rtfs = [result.rtf for result in results if result.rtf is not None]
     return [
         ("lines", f"{len(results):,}", ""),
@@ -119,7 +119,7 @@ def _row(number: int, job: Job, result: Result, folder: Path) -> str:
         (duration, "" if duration is None else clock(duration)),
         (rtf, "" if rtf is None else f"{rtf:.3f}"),
         (result.seed, "" if result.seed is None else str(result.seed)),
-        (result.stop_reason, escape(result.stop_reason or "failed")),
+        (result.stop_reason, escape(result.stop_reason or result.status)),
         (len(remarks), "".join(f"<p dir=auto>{escape(remark)}</p>" for remark in remarks)),
     )
     kind = ("failed", "remarked", "fine")[_urgency(result)]

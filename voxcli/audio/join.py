@@ -9,33 +9,42 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms
 
-__all__ = ["FADE_S", "fade", "faded", "join"]
+__all__ = ["FADE_S", "fade", "faded", "join", "silence"]
 
 Samples = NDArray[np.float32]
 
 FADE_S = 0.008  # shorter than the attack of a consonant, longer than a click
+BLOCK = 1 << 16  # samples of silence at a time
 MAX_GAIN = 2.0  # 6 dB either way: a whisper among shouts stays one
 PEAK = 0.99
 
 
-def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int) -> Samples:
-    """Join mono `clips` (float32[n_i] at `rate` Hz), each with `pauses_s[i]` seconds of silence after it.
+def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int, lead_s: float = 0.0) -> Samples:
+    """Join mono `clips` (float32[n_i] at `rate` Hz), each with `pauses_s[i]` seconds of silence after it, `lead_s`
+    before the first.
 
     Each clip is brought to the median level of all, by 6 dB at most, and faded in and out at its edges, so that it
-    starts and ends at zero. Returns float32[sum(n_i) + sum(round(pauses_s[i] * rate))]: clip i starts after what is
-    before it in these sums. A single clip keeps its samples but for the fades.
+    starts and ends at zero. Returns float32[round(lead_s * rate) + sum(n_i) + sum(round(pauses_s[i] * rate))]: clip i
+    starts after what is before it in these sums. A single clip keeps its samples but for the fades.
     """
     if len(clips) != len(pauses_s):
         raise ValueError(f"{len(clips)} clips need as many pauses, not {len(pauses_s)}")
     pauses = [round(pause_s * rate) for pause_s in pauses_s]
-    out = np.zeros(sum(map(len, clips)) + sum(pauses), dtype=np.float32)
-    start = 0
+    start = round(lead_s * rate)
+    out = np.zeros(start + sum(map(len, clips)) + sum(pauses), dtype=np.float32)
     for clip, gain, pause in zip(clips, _gains(clips, rate), pauses, strict=True):
         part = out[start : start + len(clip)]
         np.multiply(clip, np.float32(gain), out=part)
         _fade_edges(part, rate)
         start += len(clip) + pause
     return out
+
+
+def silence(seconds: float, rate: int) -> Iterator[Samples]:
+    """Blocks of zeros, round(seconds * rate) samples in all."""
+    samples = round(seconds * rate)
+    for start in range(0, samples, BLOCK):
+        yield np.zeros(min(BLOCK, samples - start), np.float32)
 
 
 def _gains(clips: Sequence[Samples], rate: int) -> list[float]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     pass
 
 # They act on the text as it is spoken, which has a digest of its own; the seed stands apart.
-NOT_OF_THE_SOUND = ("seed", "max_chars", "normalize", "language")
+NOT_OF_THE_SOUND = ("seed", "max_chars", "normalize", "language", "descriptions")
 
 
 @dataclass(frozen=True)

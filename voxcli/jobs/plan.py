@@ -6,7 +6,7 @@ What can't be spoken is found here, before anything heavy loads.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,38 +17,56 @@ from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
 from voxcli.jobs.speaker import FULL, Speaker
 from voxcli.terminal import clock, counted
-from voxcli.text.clean import MAX_DESCRIPTION, clean, describe, finish, is_speakable, split_control
+from voxcli.text.clean import clean, is_speakable
 from voxcli.text.guess import possible_languages
-from voxcli.text.normalize import check_installed, normalize
-from voxcli.text.rewritten import Rewritten
-from voxcli.text.split import Segment, split
+from voxcli.text.normalize import check_installed
+from voxcli.text.script import SCENE_PAUSE_S, ScriptOptions, SpokenSegment, read_script
 from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
+
+NOTHING_TO_SPEAK = "the text has nothing to speak: no letter and no digit"
 
 
 @dataclass(frozen=True)
 class Utterance:
-    """A job ready for a model: what is spoken, piece by piece, and for about how long.
+    """A job ready for a model: what is spoken, segment by segment, and for about how long.
 
-    written:      of each piece the words that it stands for, None where it stands for itself; empty where all do.
+    lead_s:       seconds of silence before the first segment.
+    description:  of the voice; empty without one.  own: the part of it that the text itself begins with.
+    note_marks:   left out of the text.
     seed:         what an earlier run drew for a job that asks for none.
     fingerprint:  what tells a later run whether it would speak the same.
     """
 
     job: Job
-    segments: tuple[Segment, ...]
+    segments: tuple[SpokenSegment, ...]
     prompt_text: str
     expected_s: float
     warnings: tuple[str, ...] = ()
-    written: tuple[str | None, ...] = ()
+    lead_s: float = 0.0
+    description: str = ""
+    own: str = ""
+    note_marks: int = 0
     seed: int | None = None
     fingerprint: Fingerprint | None = None
 
 
+class Wordless(InputError):
+    """A text of marks alone, or of pauses. pause_s: the silence that it stands for."""
+
+    def __init__(self, pause_s: float):
+        self.pause_s = pause_s
+        super().__init__(NOTHING_TO_SPEAK)
+
+
 @dataclass
 class Plan:
-    """All that can be spoken, longest expected first, and all that can't with the reason."""
+    """All that can be spoken, longest expected first, and all that can't with the reason.
+
+    skipped: texts without words, each with the seconds of silence that it stands for.
+    """
 
     utterances: list[Utterance] = field(default_factory=list)
+    skipped: list[tuple[Job, float]] = field(default_factory=list)
     refused: list[tuple[Job, VoxError]] = field(default_factory=list)
     voices: set[Path] = field(default_factory=set)
 
@@ -62,15 +80,40 @@ class Plan:
             for warning in utterance.warnings:
                 yield f"{utterance.job}: {warning}"
 
+    @property
+    def notes(self) -> list[str]:
+        """What of the texts is not spoken, though nothing is wrong."""
+        own = [utterance for utterance in self.utterances if utterance.own]
+        marks = sum(utterance.note_marks for utterance in self.utterances)
+        notes = []
+        if own:
+            first = min(own, key=lambda utterance: utterance.job.line)
+            verb = "begins" if len(own) == 1 else "begin"
+            notes.append(
+                f"{counted(len(own), 'line')} {verb} with a description of the voice, which is not spoken: "
+                f"{first.job}, ({shortened(first.own)})" + (", ..." if len(own) > 1 else "")
+            )
+        if marks:
+            notes.append(f"{counted(marks, 'note mark')} left out")
+        if self.skipped:
+            job, pause_s = self.skipped[0]
+            what = "is a pause" if len(self.skipped) == 1 else "are pauses"
+            notes.append(
+                f"{counted(len(self.skipped), 'line')} without words {what}: {job}, {pause_s:g} s"
+                + (", ..." if len(self.skipped) > 1 else "")
+            )
+        return notes
+
     def lines(self) -> list[str]:
         """The plan for people."""
         segments = sum(len(utterance.segments) for utterance in self.utterances)
-        split = f" in {segments} pieces" if segments > len(self.utterances) else ""
+        split = f" in {segments} segments" if segments > len(self.utterances) else ""
         return [
             f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),
             *([f"{counted(len(self.refused), 'line')} that can't be spoken:"] if self.refused else []),
             *(f"  {job}: {error}" for job, error in self.refused),
+            *self.notes,
             *self.warnings,
         ]
 
@@ -91,6 +134,8 @@ def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
                     known = _check_once(path, checked)
                 plan.utterances.append(prepare(job, known if job.voice else None, speaker))
                 plan.voices.update(job.voices)
+            except Wordless as wordless:
+                plan.skipped.append((job, wordless.pause_s))
             except InputError as error:
                 plan.refused.append((job, error))
     plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
@@ -110,66 +155,42 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
              manner: then the voice alone is followed.
     speaker: the model.
 
-    Raises InputError when there is nothing to speak or the description and the recording exclude each other.
+    Raises Wordless for marks or pauses alone, InputError when there is nothing at all, or the description and the
+    recording exclude each other.
     """
-    said = _said(clean(job.text, paragraphs=True), job)
-    text = normalize(said.text) if job.settings.normalize else said.text
-    description, body = describe(text, job.control)
-    if len(description) > MAX_DESCRIPTION:
+    settings = job.settings
+    script = read_script(
+        job.text,
+        job.control,
+        ScriptOptions(settings.max_chars, settings.normalize, settings.descriptions, job.lexicon),
+    )
+    if not script.segments:
+        if not any(map(str.isprintable, "".join(job.text.split()))):
+            raise InputError(NOTHING_TO_SPEAK)
+        raise Wordless(script.lead_s or max(SCENE_PAUSE_S, job.pause_after))
+    if script.description and job.prompt_audio is not None:
         raise InputError(
-            f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
-        )
-    if not is_speakable(body):
-        raise InputError("the text has nothing to speak: no letter and no digit")
-    if description and job.prompt_audio is not None:
-        raise InputError(
-            f"the text describes the voice ({shortened(description)}) and continues a recording: "
+            f"the text describes the voice ({shortened(script.description)}) and continues a recording: "
             "a voice is described or continued, not both"
         )
     if job.prompt_text and not is_speakable(clean(job.prompt_text)):
         raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
-    head = f"({description})" if description else ""
-    parts = [
-        (segment, text)
-        for segment in split(body, job.settings.max_chars)
-        if is_speakable(text := finish(_without_description(segment.text)))
-    ]
-    segments = [
-        segment if text == segment.text and not description else Segment(head + text, segment.pause_s)
-        for segment, text in parts
-    ]
-    language = job.settings.language
-    foreign = speaker.foreign(body, frozenset({language}) if language else possible_languages(body))
-    before = voice.text if voice is not None and not description else job.prompt_text
+    language = settings.language
+    foreign = speaker.foreign(script.body, frozenset({language}) if language else possible_languages(script.body))
+    before = voice.text if voice is not None and not script.description else job.prompt_text
     return Utterance(
         job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied, and may be large
-        segments=tuple(segments),
-        prompt_text=_before(clean(before), body) if before else "",
-        expected_s=expected_seconds(body) + sum([segment.pause_s for segment in segments]),
-        warnings=(foreign,) if foreign else (),
-        written=_written(said, body, [segment.text for segment, _ in parts]),
+        segments=script.segments,
+        prompt_text=_before(clean(before), script.body) if before else "",
+        expected_s=expected_seconds(script.body)
+        + script.lead_s
+        + sum([segment.pause_s for segment in script.segments]),
+        warnings=(*([foreign] if foreign else []), *script.warnings),
+        lead_s=script.lead_s,
+        description=script.description,
+        own=script.own,
+        note_marks=script.note_marks,
     )
-
-
-def _said(text: str, job: Job) -> Rewritten:
-    """What is said of a text, by the job's lexicon; a description of the voice is not."""
-    if job.lexicon is None:
-        return Rewritten(text, text)
-    return job.lexicon.apply(text, len(text) - len(split_control(text)[1]))
-
-
-def _written(said: Rewritten, body: str, parts: Sequence[str]) -> tuple[str | None, ...]:
-    """What stands for the parts of the body, the end of what is said; empty where they stand for themselves."""
-    if not said.edits or not said.text.endswith(body):
-        return ()
-    found = said.written_parts(parts, len(said.text) - len(body))
-    return tuple(None if text == part else text for text, part in zip(found, parts, strict=True))
-
-
-def _without_description(text: str) -> str:
-    """A later sentence in brackets is spoken: at the start of a piece the model would take it for a description."""
-    aside, rest = split_control(text)
-    return f"{finish(aside)} {rest}".rstrip() if aside else text
 
 
 def expected_seconds(text: str) -> float:

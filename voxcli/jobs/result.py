@@ -34,8 +34,8 @@ class Result:
     id:           of the line.
     out:          the file, from the folder of results.jsonl.
     text:         as given.
-    status:       `ok` when the file is there, else `failed`.
-    duration_s:   seconds of audio.
+    status:       `ok` when the file is there, `skipped` when the text has no words and so no file, else `failed`.
+    duration_s:   seconds of audio; of a skipped line, of the silence that it is in a joined file.
     wall_s:       seconds from its start in the engine to its end there, beside its neighbours.
     rtf:          real-time factor: `wall_s / duration_s`.
     patches:      made by the model, each of a fixed length.
@@ -43,6 +43,7 @@ class Result:
     seed:         gives the same audio again; of a failed line, the audio that could not be written.
     attempts:     runs in all: a clip far too long for its text is made again with the next seed.
     sample_rate:  of the file.
+    description:  of the voice, from brackets before the text or from `control`: it is not spoken.
     voice_notes:  what was done to its recordings before they were used, one phrase each.
     warnings:     what to know before it is used: cut off, silence, far too long for its text, a script not spoken.
     sha256:       of the file's bytes, in hex.
@@ -57,7 +58,7 @@ class Result:
     id: str
     out: str
     text: str
-    status: Literal["ok", "failed"]
+    status: Literal["ok", "skipped", "failed"]
     duration_s: float | None = None
     wall_s: float | None = None
     rtf: float | None = None
@@ -66,6 +67,7 @@ class Result:
     seed: int | None = None
     attempts: int | None = None
     sample_rate: int | None = None
+    description: str | None = None
     voice_notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
@@ -79,6 +81,10 @@ class Result:
     @property
     def ok(self) -> bool:
         return self.status == "ok"
+
+    @property
+    def failed(self) -> bool:
+        return self.status == "failed"
 
 
 @dataclass(frozen=True)
@@ -99,6 +105,20 @@ def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) ->
     out = shown_path(job.out, folder)
     result = Result(job.id, out, job.text, "failed", seed=seed, error=str(error), extra=job.extra or None)
     return Outcome(job, result, error)
+
+
+def skipped(job: Job, pause_s: float, folder: Path) -> Outcome:
+    """pause_s: the silence that its text stands for."""
+    result = Result(
+        job.id,
+        shown_path(job.out, folder),
+        job.text,
+        "skipped",
+        duration_s=pause_s,
+        finished=now(),
+        extra=job.extra or None,
+    )
+    return Outcome(job, result)
 
 
 def shown_path(path: Path, folder: Path) -> str:

@@ -149,6 +149,12 @@ class Settings:
         choices=tuple(LANGUAGES),
         expected="a language tag such as en, de or zh",
     )
+    descriptions: bool = setting(
+        True,
+        "take brackets before a text, `(a warm, slow voice)Hello.`, for a description of the voice where they read "
+        "like one; without it all brackets are spoken",
+        metavar=None,
+    )
     format: str | None = setting(
         None,
         "audio format: "

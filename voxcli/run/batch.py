@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,7 @@ from voxcli.errors import VoxError
 from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Plan, Utterance
-from voxcli.jobs.result import Outcome, failure
+from voxcli.jobs.result import Outcome, failure, skipped
 from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
 from voxcli.run.profile import EARLIER, StageTimer
@@ -80,7 +80,8 @@ class BatchRun:
         if self.log is not None and refused:
             self.log.append(*(outcome.result for outcome in refused))
         yield from refused
-        for warning in self.plan.warnings:
+        yield from self._skipped()
+        for warning in (*self.plan.notes, *self.plan.warnings):
             self.display.notify(warning)
         utterances = self.plan.utterances
         if utterances and self.log is not None:
@@ -89,6 +90,17 @@ class BatchRun:
             utterances = resume_plan.todo
         if utterances:
             yield from backend.outcomes(utterances, self)
+
+    def _skipped(self) -> list[Outcome]:
+        """Texts without words. Those of an earlier run need not be noted again."""
+        outcomes = [skipped(job, pause_s, self.out) for job, pause_s in self.plan.skipped]
+        if self.log is None:
+            return outcomes
+        before = {identity: replace(history.last, finished=None) for identity, history in self.log.history.items()}
+        results = [outcome.result for outcome in outcomes]
+        if new := [result for result in results if before.get(result.id) != replace(result, finished=None)]:
+            self.log.append(*new)
+        return outcomes
 
     def _known_identity(self, log: ResultLog) -> str:
         """The model's, in the form in which the results that are there name it."""

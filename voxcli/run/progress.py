@@ -21,7 +21,7 @@ class Display:
     def __init__(self, summary: Summary, plan: Plan, console: Console | None = None):
         self.summary = summary
         self.console = console or Console(stderr=True)
-        self._lines = len(plan.utterances) + len(plan.refused)
+        self._lines = len(plan.utterances) + len(plan.refused) + len(plan.skipped)
         self._expected = {utterance.job.id: utterance.expected_s for utterance in plan.utterances}
         self._expected_done = 0.0
         self._patches: defaultdict[str, dict[str, int]] = defaultdict(dict)  # of jobs that have not landed, by request
@@ -97,6 +97,6 @@ class Display:
             self._task,
             total=max(self._expected_total, 1e-6),
             completed=self._expected_done + running_s,
-            description=f"{self.summary.done + self.summary.failed}/{self._lines} lines",
+            description=f"{self.summary.done + self.summary.failed + self.summary.skipped}/{self._lines} lines",
             made=f"{clock(made)} of audio, RTF {wall / made:.3f}" if made else "",
         )

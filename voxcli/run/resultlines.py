@@ -85,11 +85,11 @@ def _holds(result: Result) -> bool:
     """Whether every field is of its kind: people edit files, and other programs write them."""
     seconds = (result.duration_s, result.wall_s, result.rtf)
     counts = (result.patches, result.attempts, result.sample_rate, result.seed)
-    words = (result.stop_reason, result.sha256, result.finished, result.error)
+    words = (result.description, result.stop_reason, result.sha256, result.finished, result.error)
     return (
         all(map(_is_text, (result.id, result.out, result.text, *result.warnings, *result.voice_notes)))
         and all(word is None or _is_text(word) for word in words)
-        and result.status in ("ok", "failed")
+        and result.status in ("ok", "skipped", "failed")
         and all(value is None or _is_amount(value) for value in seconds)
         and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
         and isinstance(result.exact, bool | None)

@@ -133,7 +133,7 @@ class _Earlier:
 
 
 def _failed(history: History | None) -> bool:
-    return history is not None and not history.last.ok
+    return history is not None and history.last.failed
 
 
 def preview(
@@ -172,8 +172,10 @@ def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out
     """Why a line is spoken; None when its file is as it would be."""
     if history is None:
         return NEW
-    changed = FAILED if history.good is None else _change(utterance.job, history.good, now, out)
-    return changed if changed is None or history.last.ok else FAILED
+    if history.good is None:
+        return FAILED if history.last.failed else "text changed"  # it had no words
+    changed = _change(utterance.job, history.good, now, out)
+    return FAILED if changed is not None and history.last.failed else changed
 
 
 def _change(job: Job, good: Result, now: Fingerprint, out: Path) -> str | None:
@@ -205,6 +207,10 @@ def _is_file(path: Path) -> bool:
         return True  # for all that is known
 
 
+def _lead(utterance: Utterance) -> list[float]:
+    return [utterance.lead_s] if utterance.lead_s else []
+
+
 class Fingerprints:
     """Makes the fingerprints of one run; reads each recording once."""
 
@@ -215,7 +221,9 @@ class Fingerprints:
     def of(self, utterance: Utterance) -> Fingerprint:
         voice, settings = self.voice_and_settings(utterance.job)
         return Fingerprint(
-            text=_digest([utterance.prompt_text, *([segment.text, segment.pause_s] for segment in utterance.segments)]),
+            text=_digest(
+                [utterance.prompt_text, *_lead(utterance), *([one.text, one.pause_s] for one in utterance.segments)]
+            ),
             voice=voice,
             settings=settings,
             model=self.model,

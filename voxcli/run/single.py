@@ -8,11 +8,12 @@ from typing import BinaryIO, NamedTuple
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
 from voxcli.engine.load import ModelOptions, load_engine
+from voxcli.errors import InputError
 from voxcli.files.write import prepare_folder
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import format_of
-from voxcli.jobs.plan import make_plan
+from voxcli.jobs.plan import NOTHING_TO_SPEAK, Plan, make_plan
 from voxcli.jobs.result import CUT_OFF
 from voxcli.jobs.settings import DEFAULTS, Settings
 from voxcli.jobs.speaker import speaker_of
@@ -59,9 +60,17 @@ class Spoken(NamedTuple):
     cut_off: bool
 
 
+def _planned(job: Job, options: ModelOptions) -> Plan:
+    """Raises InputError where the text has no words: a file of silence is not what anybody asks for."""
+    plan = make_plan([job], speaker_of(options.model))
+    if plan.skipped:
+        raise InputError(NOTHING_TO_SPEAK)
+    return plan
+
+
 def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
     """Run one job. Raises its error when it fails."""
-    plan = make_plan([job], speaker_of(options.model))
+    plan = _planned(job, options)
     folder = job.out.parent
     if not plan.refused:
         prepare_folder(folder)
@@ -82,11 +91,11 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
 
 def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
     """Run one job to a stream that is heard meanwhile. Raises its error when it fails."""
-    plan = make_plan([job], speaker_of(options.model))
+    plan = _planned(job, options)
     for _, error in plan.refused:
         raise error
     with cleanup(), Display(Summary(), plan) as display, interruptible():
-        for warning in plan.warnings:
+        for warning in (*plan.notes, *plan.warnings):
             display.notify(warning)
         loaded = load_engine(options, display.notify, requests=1)
         from voxcli.run.stream import Stream, write_stream

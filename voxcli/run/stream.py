@@ -15,7 +15,7 @@ import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from voxcli.audio.join import FADE_S, faded
+from voxcli.audio.join import FADE_S, faded, silence
 from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
@@ -71,12 +71,15 @@ class Stream:
             yield block
 
     def _whole(self) -> Iterator[Samples]:
-        segments, model = self.take.utterance.segments, self.engine.model
+        segments, rate = self.take.utterance.segments, self.engine.model.sample_rate
+        lead_s = self.take.utterance.lead_s
+        alone = len(segments) == 1 and not segments[0].pause_s and not lead_s
         with self._voices:
+            yield from silence(lead_s, rate)
             for index, segment in enumerate(segments):
                 sound = self._piece(index)
-                yield from faded(sound, round(FADE_S * model.sample_rate)) if len(segments) > 1 else sound
-                yield np.zeros(round(segment.pause_s * model.sample_rate), np.float32)
+                yield from sound if alone else faded(sound, round(FADE_S * rate))
+                yield from silence(segment.pause_s, rate)
 
     def _piece(self, index: int) -> Iterator[Samples]:
         stream = ClipStream(self.engine, self.take.request(index, self.engine.model, self._voices))

@@ -18,6 +18,7 @@ class Summary:
     done: int = 0
     kept: int = 0  # of those done, by an earlier run
     failed: int = 0
+    skipped: int = 0  # without words
     left: int = 0
     warned: int = 0
     cut_off: int = 0
@@ -35,7 +36,8 @@ class Summary:
     def add(self, result: Result, *, before: bool = False) -> None:
         """before: it is of an earlier run, so its time is not of this one."""
         if not result.ok:
-            self.failed += 1
+            self.failed += result.failed
+            self.skipped += not result.failed
             return
         self.done += 1
         self.cut_off += result.stop_reason == "length"
@@ -51,8 +53,9 @@ class Summary:
     def lines(self) -> list[str]:
         before = f" ({self.kept} before)" if self.kept else ""
         left = f", {self.left} left" if self.left else ""
-        total = self.done + self.failed + self.left
-        lines = [f"{self.done} of {counted(total, 'line')} done{before}, {self.failed} failed{left}"]
+        skipped = f", {self.skipped} without words" if self.skipped else ""
+        total = self.done + self.failed + self.skipped + self.left
+        lines = [f"{self.done} of {counted(total, 'line')} done{before}, {self.failed} failed{skipped}{left}"]
         wall = self.wall_s
         if self.audio_s and wall:
             lines.append(

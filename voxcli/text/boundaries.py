@@ -1,7 +1,7 @@
 """Where a text may be cut, and how well: sentences, clauses, words.
 
-Sentence ends are told from the dots of abbreviations, initials, list numbers, numbers and addresses by what stands
-around them. In doubt there is no sentence end: a sentence end missed costs a longer piece, a wrong one is heard.
+Sentence ends are told from other dots by what stands around them: see `abbreviations`. In doubt there is no sentence
+end: a sentence end missed costs a longer piece, a wrong one is heard.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Iterator
 from enum import IntEnum
 
+from voxcli.text.abbreviations import goes_on
+from voxcli.text.endings import SENTENCE_END, VERSE_END
 from voxcli.text.scripts import UNSPACED
 
 __all__ = ["Strength", "boundaries"]
@@ -25,17 +27,23 @@ class Strength(IntEnum):
     SENTENCE = 4
 
 
-_CLOSERS = "[\"')\\]}\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09]*"
+_CLOSERS = "[\"')\\]}\u00ab\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09]*"
 # ASCII marks end something only before white space or Chinese; the others end it wherever they stand. A run of marks is
 # taken whole before anything is asked about it: asked from each of its marks anew, a long one would take for ever.
 _MARKS = re.compile(
-    rf"(?P<sentence>[.!?]+{_CLOSERS}|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS})"
-    rf"|(?P<clause>[,;:]{_CLOSERS}(?=\s|$|[{UNSPACED}])|(?<=\s)-+(?=\s)"
+    rf"(?P<sentence>[.!?]+{_CLOSERS}(?: [\u00bb\u203a](?=[\s.,;:!?]|$))?|{SENTENCE_END}"
+    rf"|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS})"
+    rf"|(?P<clause>[,;:]{_CLOSERS}(?=\s|$|[{UNSPACED}])|(?<=\s)-+(?=\s)|{VERSE_END}"
     rf"|[\u2014\u2026\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a]+{_CLOSERS})"
     r"|(?P<space>\s+)"
 )
 _SPACED = re.compile(rf"\s|$|[{UNSPACED}]")
-_NEXT_WORD = re.compile(r"\s*(\S?)")
+# Inside numbers, and where French writes spaces: '\u00ab Bonjour ! \u00bb'.
+_GAP = re.compile(
+    r"(?<=\d)\s+(?=[\d%])|(?<=\s[\u00ab\u2039])\s+|(?<=^[\u00ab\u2039])\s+"
+    r"|(?<=\S) (?=[!?;:\u00bb\u203a]+(?:[\s.,!?;:]|$))"
+)
+_DOT = re.compile(r"\.(?=\s)")
 _ATOM = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?:https?://|www\.)[!-~]+")
 _LETTER_PAIR = re.compile(rf"[{UNSPACED}](?=[^\W\d_])|[^\W\d_](?=[{UNSPACED}])")
 _KATAKANA = re.compile("[\u30a1-\u30ff]{2}")
@@ -44,21 +52,6 @@ _NO_START = frozenset(
     "\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u30fc\u3005\u309d\u309e\u30fd\u30fe\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
 )
 _NO_END = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec4")
-
-_BEFORE_NAME = frozenset(
-    re.findall(
-        r"\S+",
-        "mr mrs ms mx dr prof st mt rev gen col lt sgt capt maj adm gov sen rep hon messrs vs cf viz approx e.g i.e "
-        "mme mlle sr sra srta sig dott hr dhr mevr z.b d.h u.a bzw bijv p.ej",
-    )
-)
-_BEFORE_NUMBER = frozenset(
-    re.findall(
-        r"\S+", "no nos nr vol vols p pp pg ch sec fig figs eq art ca jan feb mar apr jun jul aug sep sept oct nov dec"
-    )
-)
-_WORD_BEFORE = re.compile(r"[^\W_]+(?:\.[^\W_]+)*$")
-_LIST_NUMBER = re.compile(r"(?:^|(?P<word>\w*)[.!?:]\s+)\d{1,3}$")
 
 
 def boundaries(text: str) -> dict[int, Strength]:
@@ -84,7 +77,7 @@ def _marks(text: str) -> Iterator[tuple[int, Strength]]:
         elif match[0][0] != "." or len(match[0]) > 1:
             # "Stop!" he said: the sentence goes on.
             yield place, Strength.CLAUSE if _next_letter(text, place).islower() else Strength.SENTENCE
-        elif not _is_abbreviation(text, match.start(), place) and not _next_letter(text, place).islower():
+        elif not goes_on(text, match.start()) and not _next_letter(text, place).islower():
             yield place, Strength.SENTENCE
 
 
@@ -105,27 +98,11 @@ def _kept_together(text: str) -> Iterator[int]:
     """Places inside phonemes, tags, addresses and numbers written with spaces, and after "Mr."."""
     for atom in _ATOM.finditer(text):
         yield from range(atom.start() + 1, atom.end())
-    for match in re.finditer(r"(?<=\d)\s+(?=[\d%])", text):
-        yield match.start()
-    for match in re.finditer(r"\.(?=\s)", text):
-        if _is_abbreviation(text, match.start(), match.end()):
+    for gap in _GAP.finditer(text):
+        yield gap.start()
+    for match in _DOT.finditer(text):
+        if goes_on(text, match.start()):
             yield match.end()
-
-
-def _is_abbreviation(text: str, dot: int, place: int) -> bool:
-    """Whether the dot at `dot` belongs to what follows as well as to what stands before it."""
-    before = text[max(0, dot - 16) : dot]
-    if listed := _LIST_NUMBER.search(before):
-        return (listed["word"] or "").lower() not in _BEFORE_NUMBER  # vol. 2. is the end of a sentence
-    match = _WORD_BEFORE.search(before)
-    if not match:
-        return False
-    word = match[0]
-    if word.lower() in _BEFORE_NUMBER:
-        return _NEXT_WORD.match(text, place)[1].isdigit()  # type: ignore[index]
-    # An initial, alone or as in U.S. - but not the pronoun.
-    initial = word[-1].isupper() and (len(word) == 1 or word[-2] == ".") and word != "I"
-    return initial or word.lower() in _BEFORE_NAME
 
 
 def _between_digits(text: str, match: re.Match[str]) -> bool:
@@ -133,8 +110,13 @@ def _between_digits(text: str, match: re.Match[str]) -> bool:
 
 
 def _next_letter(text: str, place: int) -> str:
-    """The first character after `place` that is neither white space nor an opening mark; empty at the end."""
+    """The first character after `place` that is neither white space nor a mark that opens; empty at the end."""
     rest = text[place : place + 16]
     return next(
-        (char for char in rest if not char.isspace() and unicodedata.category(char) not in ("Ps", "Pi", "Po")), ""
+        (
+            char
+            for char in rest
+            if not char.isspace() and unicodedata.category(char) not in ("Ps", "Pi", "Pf", "Po", "Pd")
+        ),
+        "",
     )

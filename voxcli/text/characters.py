@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from voxcli.text.endings import SCENE, SENTENCE_END, VERSE_END
 from voxcli.text.scripts import CJK
 
-__all__ = ["is_plain", "plain_characters"]
+__all__ = ["is_plain", "plain_characters", "plain_line_breaks"]
 
 # What most text is made of, on which nothing below would act: a test a hundred times cheaper than acting.
 _PLAIN_TEXT = re.compile(
-    "(?! |- |-$)[-A-Za-z0-9 ,.!?'\":;()$%&/@"
+    "(?! |- |-$)[-A-Za-z0-9 ,.!?'\":;()$%/@"
     "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e\u0391-\u03a1\u03a3-\u03ce\u0410-\u044f"
     "\u3001\u3002\u300a-\u3011\u3041-\u3096\u30a1-\u30fa\u30fc\u4e00-\u9fff\uac00-\ud7a3\uff01\uff08\uff09\uff0c\uff1a\uff1b\uff1f]*"
     "(?<! )(?<! -)"
@@ -29,6 +30,7 @@ _SAME_MEANING = {
     "\u2015": "\u2014",
     "\u22ef": "\u2026",
 }
+_LINE_ENDS = (VERSE_END, SENTENCE_END, SCENE)  # ours; those of a text are dropped before
 _JOINERS = "\u200c\u200d"
 _VISIBLE_FORMAT = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
 
@@ -51,7 +53,7 @@ def _translated(char: str) -> str:
         return char if char in _JOINERS or char in _VISIBLE_FORMAT else ""
     # Controls, unassigned, private, lone surrogates; variation selectors; the signs of a failed decoding.
     silent = category[0] == "C" or "\ufe00" <= char <= "\ufe0f" or char in "\ufffc\ufffd" or char >= "\U000e0000"
-    return "" if silent else char
+    return "" if silent and char not in _LINE_ENDS else char
 
 
 _TABLE = _Table()
@@ -77,9 +79,14 @@ def is_plain(text: str) -> bool:
     return bool(_PLAIN_TEXT.fullmatch(text)) and "  " not in text and "--" not in text
 
 
+def plain_line_breaks(text: str) -> str:
+    """Return `text` with "\\n" for every kind of line break, without the colors of a terminal."""
+    return _LINE_BREAK.sub("\n", _ANSI.sub("", text))
+
+
 def plain_characters(text: str) -> str:
     """Return `text` with "\\n" for every kind of line break, " " for every other kind of space and plain characters."""
-    text = unicodedata.normalize("NFC", _LINE_BREAK.sub("\n", _ANSI.sub("", text)))
+    text = unicodedata.normalize("NFC", plain_line_breaks(text))
     text = _OLD_FORMS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     text = _EMOJI.sub("", text).translate(_TABLE)
     text = _dashes_and_dots(_JOINER.sub(r"\1", text))

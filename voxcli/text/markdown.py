@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from voxcli.text.endings import SENTENCE_END, VERSE_END
+
 __all__ = ["strip_markdown"]
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?:[\w+-]+[ \t]*)?$", re.MULTILINE)
@@ -13,7 +15,7 @@ _MARKS_ALONE = re.compile(
 )  # perhaps a rule, or the one under a table's head
 _TABLE_RULE = re.compile(r"\|?[ \t]*:?---")
 _LINE_START = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+\u2022]|>)[ \t]+)+", re.MULTILINE)
-_TABLE_ROW = re.compile(r"^[ \t]*\|.*\|[ \t]*$", re.MULTILINE)
+_TABLE_ROW = re.compile(rf"^[ \t]*\|.*\|[ \t]*(?=[{VERSE_END}{SENTENCE_END}]?$)", re.MULTILINE)
 # A target must look like an address: "[laughing](softly)" is speech.
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,500})\]\((?=[^()\s]*[/.:#])[^()\s]{1,2000}(?:[ \t]+\"[^\"\n]{0,500}\")?\)")
 _AUTOLINK = re.compile(r"<((?:https?://|mailto:)[^<>\s]{1,2000})>")
@@ -24,10 +26,10 @@ _STRUCK = re.compile(r"~~(?=\S)([^~]{1,1000})(?<=\S)~~")
 _APOSTROPHE = re.compile(r"(?<=[^\W\d_])[`\u00b4](?=[^\W\d_])")
 
 _ATTRIBUTES = r"(?:\s+[\w:-]{1,50}=(?:\"[^\"<>]{0,500}\"|'[^'<>]{0,500}'|[^\s\"'<>]{1,500}))*\s*"
-_TAG_NAMES = r"a|b|blockquote|code|del|div|em|font|h[1-6]|i|li|mark|ol|p|pre|s|small|span|strong|sub|sup|u|ul"
+_TAG_NAMES = r"a|b|blockquote|code|del|div|em|font|h[1-6]|i|li|mark|ol|pre|s|small|span|strong|sub|sup|u|ul"
 _CLOSING = re.compile(rf"</({_TAG_NAMES})\s*>", re.IGNORECASE)
 _OPENING = re.compile(rf"<({_TAG_NAMES}){_ATTRIBUTES}>", re.IGNORECASE)
-_LONE_TAG = re.compile(rf"<(?:br|hr|img|p){_ATTRIBUTES}/?>", re.IGNORECASE)
+_LONE_TAG = re.compile(rf"<img{_ATTRIBUTES}/?>", re.IGNORECASE)
 _COMMENT_OPEN, _COMMENT_CLOSE = "<!--", "-->"
 
 

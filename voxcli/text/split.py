@@ -1,4 +1,4 @@
-"""Long text -> pieces the model speaks well, each with the pause that belongs after it.
+"""Long text -> segments the model speaks well, each with the pause that belongs after it.
 
 Cut at the end of a sentence when there is one within the bound, else of a clause, else between words; never inside a
 number, an abbreviation, an address or a word, unless nothing else keeps the bound.
@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from voxcli.text.boundaries import Strength, boundaries
+from voxcli.text.endings import CLOSERS, VERSE_END
 
 __all__ = ["Segment", "split"]
 
-# Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
+# Seconds after a segment, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
 # the model itself puts at the end of a clip.
 PARAGRAPH_PAUSE_S = 0.6
 SENTENCE_PAUSE_S = 0.3
@@ -24,23 +25,27 @@ WORD_PAUSE_S = 0.05
 
 _PARAGRAPH = re.compile(r"(?<!\s)\s*\n\s*\n\s*")  # from the first white space on, and not from each
 _SPACE = re.compile(r"\s*")
-_CLOSERS = "\"')]}\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09"
-_CLAUSE_MARKS = frozenset(",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a")
+_CLAUSE_MARKS = frozenset(VERSE_END + ",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a")
 
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a text. pause_s: seconds of silence after it when the pieces are joined, 0 for the last."""
+    """A part of a text.
+
+    pause_s: seconds of silence after it when the segments are joined, 0 for the last.
+    end:     how good a place it was to cut at.
+    """
 
     text: str
     pause_s: float
+    end: Strength = Strength.SENTENCE
 
 
 def split(text: str, max_chars: int) -> list[Segment]:
-    """Split `text` into pieces of at most `max_chars` characters, each as long as whole sentences allow.
+    """Split `text` into segments of at most `max_chars` characters, each as long as whole sentences allow.
 
-    A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up
-    to the white space between them. Blank text gives no piece. A piece can be without a letter where marks alone
+    A blank line always ends a segment. The segments have no white space around them; joined, they give the text back up
+    to the white space between them. Blank text gives no segment. A segment can be without a letter where marks alone
     fill the bound. Raises ValueError for a bound below 1.
     """
     if max_chars < 1:
@@ -51,24 +56,24 @@ def split(text: str, max_chars: int) -> list[Segment]:
     segments: list[Segment] = []
     for paragraph in _PARAGRAPH.split(text):
         parts = _cut(paragraph, max_chars)
-        segments += [Segment(part, _pause_after(part)) for part in parts[:-1]]
-        segments += [Segment(part, PARAGRAPH_PAUSE_S) for part in parts[-1:]]
-    return [*segments[:-1], *(Segment(segment.text, 0.0) for segment in segments[-1:])]
+        segments += [Segment(part, _pause_after(part), end) for part, end in parts[:-1]]
+        segments += [Segment(part, PARAGRAPH_PAUSE_S) for part, _ in parts[-1:]]
+    return [*segments[:-1], *(replace(segment, pause_s=0.0) for segment in segments[-1:])]
 
 
-def _cut(text: str, max_chars: int) -> list[str]:
-    """The parts of one paragraph, each ending at the strongest kind of boundary in reach."""
+def _cut(text: str, max_chars: int) -> list[tuple[str, Strength]]:
+    """The parts of one paragraph, each ending at the strongest kind of boundary in reach, and that."""
     if len(text) <= max_chars:
-        return [text] if text else []
+        return [(text, Strength.SENTENCE)] if text else []
     found = boundaries(text)
     places = {strength: [place for place, of in found.items() if of == strength] for strength in Strength}
     parts = []
     start = 0
     while len(text) - start > max_chars:
         end = _best(text, places, start, start + max_chars)
-        parts.append(text[start:end].rstrip())
+        parts.append((text[start:end].rstrip(), found.get(end, Strength.LETTERS)))
         start = _SPACE.match(text, end).end()  # type: ignore[union-attr]
-    return [*parts, text[start:]] if start < len(text) else parts
+    return [*parts, (text[start:], Strength.SENTENCE)] if start < len(text) else parts
 
 
 def _best(text: str, places: dict[Strength, list[int]], start: int, reach: int) -> int:
@@ -92,7 +97,7 @@ def _best(text: str, places: dict[Strength, list[int]], start: int, reach: int) 
 
 
 def _pause_after(part: str) -> float:
-    mark = part.rstrip(_CLOSERS)[-1:]
+    mark = part.rstrip(CLOSERS)[-1:]
     if mark in _CLAUSE_MARKS:
         return CLAUSE_PAUSE_S
     return WORD_PAUSE_S if mark.isalnum() else SENTENCE_PAUSE_S
