@@ -1,4 +1,4 @@
-"""When which words are heard in a file: one cue for each segment of a text, from the lengths of its clips."""
+"""When which words are heard in a file: one cue for each piece of a text, from the lengths of its clips."""
 
 from __future__ import annotations
 

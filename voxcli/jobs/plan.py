@@ -28,9 +28,9 @@ NOTHING_TO_SPEAK = "the text has nothing to speak: no letter and no digit"
 
 @dataclass(frozen=True)
 class Utterance:
-    """A job ready for a model: what is spoken, segment by segment, and for about how long.
+    """A job ready for a model: what is spoken, piece by piece, and for about how long.
 
-    lead_s:       seconds of silence before the first segment.
+    lead_s:       seconds of silence before the first piece.
     description:  of the voice; empty without one.  own: the part of it that the text itself begins with.
     note_marks:   left out of the text.
     seed:         what an earlier run drew for a job that asks for none.
@@ -107,7 +107,7 @@ class Plan:
     def lines(self) -> list[str]:
         """The plan for people."""
         segments = sum(len(utterance.segments) for utterance in self.utterances)
-        split = f" in {segments} segments" if segments > len(self.utterances) else ""
+        split = f" in {segments} pieces" if segments > len(self.utterances) else ""
         return [
             f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),

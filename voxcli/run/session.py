@@ -1,4 +1,4 @@
-"""The whole life of a job: its voices read once, its segments through the engine, its clips joined, its file written.
+"""The whole life of a job: its voices read once, its pieces through the engine, its clips joined, its file written.
 
     utterance -> requests -> clips -> one take -> file -> result
 
@@ -62,9 +62,9 @@ class Session:
     """Runs utterances on an engine, in the order given.
 
     out:      the folder that results name files from.
-    notify:      takes remarks for people, one line each.
+    notify:   takes remarks for people, one line each.
     encoder:  gives the identity of the model's voice encoder, which named voices must have been made with.
-    timer:   takes the time of each stage.
+    timer:    takes the time of each stage.
     feed:     more utterances, taken when those given are with the engine and no sooner: what still waits there may be
               taken back. The session then lasts until the feed has ended.
     voices:   where the voices are already known; None: they are read and encoded here.
@@ -106,7 +106,7 @@ class Session:
         writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
         pool = ThreadPoolExecutor(writers, thread_name_prefix="writer")
         with cleanup(), self._voices, pool as self._writer, interruptible():
-            # segments that wait for their first one may become ready after a round has ended
+            # pieces that wait for their first one may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
                 for clip in self.timer.each(MODEL, self._clips()):
                     self._collect(clip)
@@ -115,7 +115,7 @@ class Session:
 
     # -- jobs to requests -------------------------------------------------------------------------------------
     def _open(self, take: RunningJob) -> None:
-        """A long text without a voice takes the voice of its first segment: the others wait for that."""
+        """A long text without a voice takes the voice of its first piece: the others wait for that."""
         alone = bool(take.job.voices) or len(take.utterance.segments) == 1
         self._ready.extend((take, index) for index in range(len(take.utterance.segments) if alone else 1))
 
@@ -201,7 +201,7 @@ class Session:
         rate = clips[0].sample_rate
         parts = [clip.audio for clip in clips if clip.audio is not None]
         pauses, lead_s = [segment.pause_s for segment in segments], take.utterance.lead_s
-        # a text of one segment stays as the model made it, sample by sample
+        # a text of one piece stays as the model made it, sample by sample
         alone = len(parts) == 1 and not pauses[0] and not lead_s
         audio = parts[0] if alone else join(parts, pauses, rate, lead_s)
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
@@ -250,7 +250,7 @@ class Session:
 
 
 def _worst(clips: Iterable[Clip]) -> str:
-    """What ended a job of these clips: of several reasons the one that matters max_running."""
+    """What ended a job of these clips: of several reasons the one that matters most."""
     reasons = {clip.stop_reason for clip in clips}
     return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
 

@@ -1,4 +1,4 @@
-"""Long text -> segments the model speaks well, each with the pause that belongs after it.
+"""Long text -> pieces the model speaks well, each with the pause that belongs after it.
 
 Cut at the end of a sentence when there is one within the bound, else of a clause, else between words; never inside a
 number, an abbreviation, an address or a word, unless nothing else keeps the bound.
@@ -16,7 +16,7 @@ from voxcli.text.endings import CLOSERS, VERSE_END
 
 __all__ = ["Segment", "split"]
 
-# Seconds after a segment, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
+# Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
 # the model itself puts at the end of a clip.
 PARAGRAPH_PAUSE_S = 0.6
 SENTENCE_PAUSE_S = 0.3
@@ -32,7 +32,7 @@ _CLAUSE_MARKS = frozenset(VERSE_END + ",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\
 class Segment:
     """A part of a text.
 
-    pause_s: seconds of silence after it when the segments are joined, 0 for the last.
+    pause_s: seconds of silence after it when the pieces are joined, 0 for the last.
     end:     how good a place it was to cut at.
     """
 
@@ -42,10 +42,10 @@ class Segment:
 
 
 def split(text: str, max_chars: int) -> list[Segment]:
-    """Split `text` into segments of at most `max_chars` characters, each as long as whole sentences allow.
+    """Split `text` into pieces of at most `max_chars` characters, each as long as whole sentences allow.
 
-    A blank line always ends a segment. The segments have no white space around them; joined, they give the text back up
-    to the white space between them. Blank text gives no segment. A segment can be without a letter where marks alone
+    A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up
+    to the white space between them. Blank text gives no piece. A piece can be without a letter where marks alone
     fill the bound. Raises ValueError for a bound below 1.
     """
     if max_chars < 1:
