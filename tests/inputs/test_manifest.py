@@ -17,7 +17,7 @@ from voxcli.inputs.manifest import LineDefaults, Manifest, read_manifest
 from voxcli.inputs.schema import SettingFields
 from voxcli.jobs.job import Job
 from voxcli.jobs.protected import ProtectedInputs
-from voxcli.jobs.settings import Settings
+from voxcli.jobs.settings import DECLARED, Settings
 
 
 def read_jobs(source: str, out: Path, *more: Any) -> list[Job]:
@@ -50,7 +50,10 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
         "max_seconds": 2.5,
         "max_chars": 100,
         "normalize": True,
+        "language": "de",
         "format": "flac",
+        "sample_rate": 24000,
+        "level": -20,
     }
     (job,) = read_jobs(write(tmp_path, row), tmp_path / "out")
     assert job.id == "a"
@@ -60,7 +63,9 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
     assert job.ref == tmp_path / "voices" / "anna.wav"
     assert job.control == "warm"
     assert job.line == 1
-    assert job.settings == Settings(3, 1.5, 6, 1.0, 2.5, 100, True, "flac")
+    given = {name: row[name] for name in DECLARED if name in row}
+    assert given.keys() == DECLARED.keys(), "a new setting belongs in the row above"
+    assert job.settings == Settings(**given)
 
 
 def test_a_continuation_has_its_audio_and_its_words(tmp_path: Path) -> None:
