@@ -55,6 +55,15 @@ def test_a_line_of_another_width_further_down_is_a_problem() -> None:
     assert list(read_filelist(text, Remarks()))[-1] == Problem(1001, "3 cells, the lines before have 2")
 
 
+def test_a_list_by_command_may_have_lines_of_any_width() -> None:
+    first, second, third = read_filelist("a|0|Hello there.\nb\nc|1|Good night.", Remarks())
+    assert (first, second) == (
+        RawRow(1, {"id": "a", "text": "Hello there."}, False, {"column 2": "0"}),
+        Problem(2, "1 cell, the lines before have 3"),
+    )
+    assert isinstance(third, RawRow)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -44,7 +44,7 @@ def read_filelist(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
     """Its rows: the id is the file's name without folder and suffix, all columns that are not spoken are `extra`."""
     rows = list(_sample(text))
     width = len(rows[0]) if rows else 0
-    place = _text_column(rows)
+    place = _text_column([cells for cells in rows if len(cells) == width])
     if place is None:
         yield Problem(
             _first_line(text),
