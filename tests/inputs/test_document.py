@@ -63,6 +63,10 @@ def test_the_content_tells_what_it_is_wherever_it_comes_from(
 REFUSED = {
     "a.docx": (b"PK\x03\x04\xff\xfe", "is a Word document: save it as plain text"),
     "a.pdf": (b"%PDF-1.4\n\x00\x01", "is a PDF document: extract its text first: `pdftotext {path} a.txt`"),
+    "b.txt": (
+        b"%PDF-1.4\n\x00\x01",
+        "is a PDF document: extract its text first: `pdftotext {path} b-text.txt`",
+    ),
     "a.epub": (
         sheets.zipped({"mimetype": "application/epub+zip"}, 0),
         "is an EPUB book: convert it to plain text first: `pandoc {path} -t plain --wrap=none -o a.txt`",

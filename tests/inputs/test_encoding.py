@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.errors import InputError, ManifestError
+from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.inputs.encoding import Decoded, NotText, decode
 
 WESTERN = {
@@ -86,7 +86,7 @@ def test_binary_data_is_no_text(data: bytes) -> None:
 
 
 def test_a_stray_control_character_is_text() -> None:
-    assert decode(b"Hello\x00 there.\x1a", "a.txt").text == "Hello\x00 there.\x1a"
+    assert decode(b"Hello\x07 there.\x1a", "a.txt").text == "Hello\x07 there.\x1a"
 
 
 @pytest.mark.parametrize("name", ["klingon", "rot13", "hex", "punycode", "unicode_escape", "a\0b", "x" * 300])
@@ -101,3 +101,10 @@ def test_a_named_encoding_goes_before_the_bytes(name: str) -> None:
     assert decode(text.encode(name), "a.txt", name).text == "Café"
     with pytest.raises(ManifestError, match=f"not {name} text"):
         decode(b"\x81\x8d\xff", "a.txt", name)
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "windows-1252"])
+def test_a_text_with_a_nul_is_not_read_as_if_it_had_none(encoding: str | None) -> None:
+    with pytest.raises(ManifestError) as caught:
+        decode(b"One.\r\nHello\0there, it is late.\n" + b"A line.\n" * 9, "a.txt", encoding)
+    assert caught.value.problems == [Problem(2, "a NUL character, which no text has: is the file damaged?")]

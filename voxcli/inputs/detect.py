@@ -10,10 +10,11 @@ from typing import Literal
 from voxcli.inputs.captions import is_timing
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.filelist import is_filelist
+from voxcli.inputs.lookalikes import LATEX, MARKUP, PROGRAM, SETTINGS, STATEMENTS, TRANSLATIONS, lookalike
 from voxcli.inputs.markdown import SUFFIXES as MARKDOWN
 from voxcli.inputs.rows import DECODER
 from voxcli.inputs.signatures import Refusal
-from voxcli.inputs.tables import find_layout
+from voxcli.inputs.tables import find_layout, is_table
 
 Format = Literal["jsonl", "json", "csv", "tsv", "filelist", "text", "markdown", "srt", "vtt", "xlsx", "ods"]
 
@@ -27,22 +28,30 @@ _BY_SUFFIX: Mapping[str, Format] = {
     **dict.fromkeys(MARKDOWN, "markdown"),
 }
 _SAVE_TEXT = "save its text as .txt or .md"
+_NO_TEXT_COLUMN = Refusal(
+    "a table without a column 'text'", "name the one to speak with --map text=COLUMN, and all of them in its first line"
+)
 _HTML = Refusal("an HTML page", f"{_SAVE_TEXT}, or `pandoc FILE -t plain --wrap=none -o FILE.txt`")
 _XML = Refusal("an XML document", _SAVE_TEXT)
 _OTHER_SUBTITLES = Refusal("subtitles of another kind than .srt and .vtt", "convert them to .srt")
 _NOT_READ: Mapping[str, Refusal] = {
-    **dict.fromkeys((".yaml", ".yml", ".toml", ".ini"), Refusal("a settings file", "use JSON Lines or a table")),
+    **dict.fromkeys((".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"), SETTINGS),
+    **dict.fromkeys((".po", ".pot", ".properties", ".strings", ".resx", ".xliff", ".xlf"), TRANSLATIONS),
+    **dict.fromkeys((".py", ".js", ".ts", ".css", ".c", ".h", ".cpp", ".java", ".rs", ".go", ".sh", ".ps1"), PROGRAM),
+    ".sql": STATEMENTS,
     **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
     ".xml": _XML,
-    ".tex": Refusal("a LaTeX document", "convert it: `pandoc FILE -t plain --wrap=none -o FILE.txt`"),
-    **dict.fromkeys((".ass", ".ssa", ".sbv", ".sub", ".lrc", ".ttml"), _OTHER_SUBTITLES),
+    ".tex": LATEX,
+    **dict.fromkeys((".rst", ".org", ".adoc", ".textile", ".wiki"), MARKUP),
+    **dict.fromkeys((".ass", ".ssa", ".sbv", ".sub", ".lrc", ".ttml", ".textgrid"), _OTHER_SUBTITLES),
 }
 BEGINNING = 4096  # characters in which a document says what it is
 _PROLOG = r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*"
 _HTML_START = re.compile(_PROLOG + r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 _XML_START = re.compile(r"\s*<(?:\?xml|rss|feed|tt|TEI|FictionBook|svg)\b(?![^<]*<speak\b)")
 _OTHER_CUES = re.compile(
-    r"\s*(?:\[Script Info\]|\{\d+\}\{\d*\}|\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n|\[\d\d:\d\d\.\d\d\d?\])"
+    r"\s*(?:\[Script Info\]|\{\d+\}\{\d*\}|\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n|\[\d\d:\d\d\.\d\d\d?\]"
+    r"|\[[\d:.,]{5,12} --> [\d:.,]{5,12}\]|File type = \"ooTextFile\")"
 )
 _VTT_START = re.compile(r"\s*WEBVTT(?:[ \t\n]|\Z)")
 _ARRAY = re.compile(r'\s*\[\s*(?:\{\s*["\'}]|\]\s*\Z)')  # of objects, or empty
@@ -124,8 +133,12 @@ def _by_name(text: str, suffix: str) -> Format | Refusal | None:
     return named or _NOT_READ.get(suffix)
 
 
-def _by_shape(text: str, columns: Columns) -> Format:
-    """What looks like a table in every line, though nothing says so; else it is text."""
+def _by_shape(text: str, columns: Columns) -> Format | Refusal:
+    """What looks like something else in every line, though nothing says so; else it is text."""
     if find_layout(text, columns) is not None:
         return "csv"
-    return "filelist" if is_filelist(text) else "text"
+    if is_filelist(text):
+        return "filelist"
+    if is_table(text):
+        return _NO_TEXT_COLUMN
+    return lookalike(text[:BEGINNING]) or "text"

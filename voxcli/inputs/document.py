@@ -104,7 +104,10 @@ def _load(named: str, max_bytes: int, what: str) -> tuple[str, Path, bytes]:
 
 
 def _refused(name: str, named: str, kind: Refusal, more: str = "") -> InputError:
-    remedy = kind.remedy.replace("FILE.txt", f"{Path(named).stem or 'text'}.txt").replace("FILE", named)
+    target = f"{Path(named).stem or 'text'}.txt"
+    if target == Path(named).name:
+        target = f"{Path(named).stem}-text.txt"
+    remedy = kind.remedy.replace("FILE.txt", target).replace("FILE", named)
     return InputError(f"{name} is {kind.what}: {remedy}{more and f'; {more}'}")
 
 

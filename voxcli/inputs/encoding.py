@@ -75,14 +75,15 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> Decoded:
     Raises ManifestError for text in an unknown encoding, NotText for binary data, InputError for no encoding.
     """
     if encoding is not None:
-        return Decoded(_unified(_decode_as(data, source, encoding)), encoding)
+        return _decoded(_decode_as(data, source, encoding), source, encoding)
     for mark, codec in _MARKS:
         if data.startswith(mark):
             try:
                 text = data.decode(codec)
             except UnicodeDecodeError as error:
                 raise ManifestError(source, [_problem(data, error, f"not {_shown(codec)} text")]) from error
-            return Decoded(_unified(text.removeprefix("\ufeff")), None if codec == "utf-8-sig" else _shown(codec))
+            named = None if codec == "utf-8-sig" else _shown(codec)
+            return _decoded(text.removeprefix("\ufeff"), source, named)
     damage: UnicodeDecodeError | None = None
     try:
         text = data.decode()
@@ -93,13 +94,13 @@ def decode(data: bytes, source: str, encoding: str | None = None) -> Decoded:
     if binary or damage or 5 * sample.count(0) > len(sample):
         codec_without_mark = _utf16_without_mark(data)
         if codec_without_mark is not None:
-            return Decoded(_unified(data.decode(codec_without_mark)), "UTF-16")
+            return _decoded(data.decode(codec_without_mark), source, "UTF-16")
     if binary:
         raise NotText
     if damage is None:
-        return Decoded(_unified(text))
+        return _decoded(text, source)
     if not _damaged_utf8(data) and (western := _windows_1252(data)) is not None:
-        return Decoded(_unified(western), "Windows-1252")
+        return _decoded(western, source, "Windows-1252")
     raise ManifestError(source, [_problem(data, damage, UNKNOWN)]) from damage
 
 
@@ -123,8 +124,14 @@ def _decode_as(data: bytes, source: str, encoding: str) -> str:
     return text.removeprefix("\ufeff")
 
 
-def _unified(text: str) -> str:
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+def _decoded(text: str, source: str, encoding: str | None = None) -> Decoded:
+    """Line ends become newlines. Raises ManifestError for a NUL: words on both sides of it would be one."""
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        line = text.count("\n", 0, text.index("\0")) + 1
+        raise ManifestError(source, [Problem(line, "a NUL character, which no text has: is the file damaged?")])
+    return Decoded(text, encoding)
 
 
 def _shown(codec: str) -> str:

@@ -22,6 +22,8 @@ MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
 DELIMITERS = "\t;,|"
 SAMPLE_ROWS = 100
 _SEPARATOR = re.compile(r'"?sep=([^"\n\w ])"?[ \t]*\n', re.IGNORECASE)  # Excel's own line before the header
+_NUMBER = re.compile(r"[0-9],[0-9]")
+_PAGE = re.compile(r"[0-9ivxlc]{1,5}")
 _NAME = re.compile(r"[\w.#-]+")
 
 
@@ -56,6 +58,26 @@ def find_layout(text: str, columns: Columns, usual: str | None = None) -> Layout
         return None
     layout = Layout(best, start, line)
     return layout if _plain(headers[best]) or _is_even(text, layout, len(headers[best])) else None
+
+
+def is_table(text: str) -> bool:
+    """Whether all rows, two or more, have the same cells as the first, with nothing around them: also without a name
+    that says which is the text.
+    """
+    lines = [line for line in text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS] if line.strip()]
+    return len(lines) > 1 and any(_is_grid(lines, delimiter) for delimiter in "\t;,")
+
+
+def _is_grid(lines: Sequence[str], delimiter: str) -> bool:
+    """Prose has a space or a digit behind a comma, an indent before a line, a page behind a title."""
+    if delimiter not in lines[0] or any(_NUMBER.search(line) for line in lines if delimiter == ","):
+        return False
+    rows = [_cells(line, delimiter) for line in lines]
+    if len({len(cells) for cells in rows}) > 1 or not all(cell.strip() for cell in rows[0]):
+        return False
+    if delimiter == "\t":
+        return any(cells[0] for cells in rows[1:]) and not all(_PAGE.fullmatch(cells[-1].strip()) for cells in rows)
+    return not any(cell[:1].isspace() or cell[-1:].isspace() for cells in rows for cell in cells)
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
