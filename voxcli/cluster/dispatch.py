@@ -50,7 +50,7 @@ class WorkerLoad:
     lines:    handed out and not ended, in that order.
     suspects: how many of those are suspects.
     asked:    some have been asked back, and the answer is not here yet.
-    barren:   it has begun all it has.
+    drained:  it has begun all it has.
     """
 
     rows: int = 0

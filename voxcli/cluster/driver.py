@@ -38,7 +38,7 @@ PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run end
 
 
 class Driver:
-    """Runs utterances, longest first, on a fleet.
+    """Runs utterances, longest first, on a pool of workers.
 
     run:         its folder, in which all files lie, its log, display and timer.
     options:     how often a line is retried, and when a worker counts as hung.
@@ -184,7 +184,7 @@ class Driver:
         self.when(worker.handle.ask("load"), partial(self._loaded, worker))
 
     def _here(self, worker: WorkerRecord) -> bool:
-        """Whether an event is of a worker that is still one of the crew."""
+        """Whether an event is of a worker that is still in the pool."""
         return self._records.get(worker.name) is worker
 
     def _loaded(self, worker: WorkerRecord, future: Future[WorkerReady]) -> None:

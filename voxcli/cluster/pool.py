@@ -1,4 +1,4 @@
-"""Workers as the driver of a run sees them, wherever they live: what a fleet of them can do, and one of its members."""
+"""Workers as the driver of a run sees them, wherever they live: what a pool of them can do, and one of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WorkerHandle(Protocol):
         """Calls a method of `voxcli.cluster.worker.Worker`. The future raises what that raises, or Lost."""
 
     def kill(self, ready: WorkerReady | None = None) -> None:
-        """hello: of one that hangs, and may not hear that it is to end."""
+        """ready: of one that hangs, and may not hear that it is to end."""
 
 
 class WorkerPool(Protocol):
@@ -36,9 +36,9 @@ class WorkerPool(Protocol):
 
 @dataclass(eq=False)
 class WorkerRecord:
-    """A worker of the crew.
+    """A worker of the pool.
 
-    since:    when it was started, by the monotonic clock.  hello: once it has loaded.
+    since:    when it was started, by the monotonic clock.  ready: once it has loaded.
     again:    it has taken the place of one that died.
     steps:    that its engine had made when it last answered.
     moved:    when it was last seen to have made one, or to have nothing to do, by the monotonic clock.

@@ -1,7 +1,7 @@
 """Workers on Ray, on this machine or on a cluster: the only module that imports it.
 
 Ray gives processes with GPUs or cores of their own on whatever machine has them, tells of their deaths, and carries
-values between machines. What is spoken where is decided in `conductor`.
+values between machines. What is spoken where is decided in `driver`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A worker: one engine in a process of its own, which speaks the lines it is given until it is stopped.
 
-    put -> inbox -> Session (a thread) -> files, or their bytes -> outbox -> take
+    put -> WorkQueue -> Session (a thread) -> files, or their bytes -> ResultQueue -> take
 
 Its methods are called from outside, several at once. Nothing here knows Ray, and nothing heavy is imported before
 `load`: how many threads torch has is told to it before it is there.
