@@ -92,7 +92,7 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("wanted", "told"),
+    ("wanted", "message"),
     [
         ({"join": "a.WAV"}, r"the joined file and the file of a would be one file, .*a\.WAV: give them other"),
         ({"join": "book.xyz"}, "can't tell the format of"),
@@ -103,9 +103,11 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
         ),
     ],
 )
-def test_what_can_not_be_is_refused_before_anything_is_made(tmp_path: Path, wanted: dict[str, str], told: str) -> None:
+def test_what_can_not_be_is_refused_before_anything_is_made(
+    tmp_path: Path, wanted: dict[str, str], message: str
+) -> None:
     paths: dict[str, Any] = {name: value if value == "srt" else tmp_path / value for name, value in wanted.items()}
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         Artifacts([job(tmp_path, "a"), job(tmp_path, "b")], **paths)
     assert not list(tmp_path.iterdir())
 

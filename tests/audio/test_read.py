@@ -309,9 +309,9 @@ def test_samples_that_are_not_numbers(tmp_path: Path, value: float) -> None:
 
 def test_what_is_too_short_is_not_said_to_be_long_enough(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
-    for frames, told in ((RATE - 1, "0.99"), (RATE - 200, "0.98"), (RATE // 2, "0.50")):
+    for frames, length in ((RATE - 1, "0.99"), (RATE - 200, "0.98"), (RATE // 2, "0.50")):
         soundfile.write(path, speech(2.0)[:frames], RATE)
-        assert refused(path) == f"only {told} s long; a voice needs 1 s at least"
+        assert refused(path) == f"only {length} s long; a voice needs 1 s at least"
     soundfile.write(path, speech(2.0)[:RATE], RATE)
     check_voice(path)
     path.write_bytes(wav_header(2 * 1000 * RATE) + pcm16(speech(998.0, level=0.5)))

@@ -139,14 +139,14 @@ def test_blocks_make_the_file_that_the_whole_makes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "told"), [([np.nan], "some samples are not numbers"), (None, "there is no mono sound to write")]
+    ("last", "message"), [([np.nan], "some samples are not numbers"), (None, "there is no mono sound to write")]
 )
-def test_blocks_that_turn_bad_leave_what_was_there(tmp_path: Path, last: list[float] | None, told: str) -> None:
+def test_blocks_that_turn_bad_leave_what_was_there(tmp_path: Path, last: list[float] | None, message: str) -> None:
     path = tmp_path / "out.wav"
     write_audio(path, tone(0.1), RATE)
     before = path.read_bytes()
     blocks = [] if last is None else [tone(0.5), np.array(last, np.float32)]
-    with pytest.raises(OutputError, match=told):
+    with pytest.raises(OutputError, match=message):
         write_blocks(path, blocks, RATE)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

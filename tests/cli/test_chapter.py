@@ -35,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repository: Path) -> N
 
 
 def speak(words: int, *options: str) -> str:
-    """What the command told."""
+    """The stderr of the command."""
     Path("chapter.txt").write_text("\n\n".join(chapter(words, seed=1)) + "\n", encoding="utf-8")
     command = [sys.executable, "-m", "voxcli", "batch", "chapter.txt", "-o", "parts", "--seed", "7"]
     command += ["--join", "chapter.wav", "--subtitles", "srt", "--allow-truncated", "--profile", *options]
@@ -114,8 +114,8 @@ def test_a_chapter_becomes_one_file_with_its_words_at_their_times_and_no_click(
     brief_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
-    told = speak(150, "--steps", "2", "--max-chars", "120")
-    assert "all but the model" in told
+    err = speak(150, "--steps", "2", "--max-chars", "120")
+    assert "all but the model" in err
     found = check(max_chars=120)
     assert found.joins > 8
     assert found.at_joins <= found.median
@@ -134,9 +134,9 @@ def test_twenty_thousand_words_of_the_demo_voice(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     words = int(os.environ.get("VOXCPM2_BOOK_WORDS", "20000"))
     began = time.monotonic()
-    told = speak(words, *os.environ.get("VOXCPM2_BOOK_OPTIONS", "").split())
+    err = speak(words, *os.environ.get("VOXCPM2_BOOK_OPTIONS", "").split())
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"{words} words, {time.monotonic() - began:.0f} s, at most {largest:.2f} GiB of memory:\n{told}")
+    print(f"{words} words, {time.monotonic() - began:.0f} s, at most {largest:.2f} GiB of memory:\n{err}")
     found = check()
     print(found)
     assert found.at_joins <= found.median

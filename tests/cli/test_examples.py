@@ -103,15 +103,15 @@ def parse(arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["synth", "Hello.", "-o", "a.wav", "--nonsense"], "No such option"),
         (["voices", "ad"], "no such command"),
         (["synth", "Hello."], "Missing"),
     ],
 )
-def test_a_wrong_example_would_be_found(arguments: list[str], told: str) -> None:
-    with pytest.raises(Exception, match=told):
+def test_a_wrong_example_would_be_found(arguments: list[str], message: str) -> None:
+    with pytest.raises(Exception, match=message):
         parse(arguments)
 
 

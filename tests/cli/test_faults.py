@@ -62,9 +62,9 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def told_lost(told: str, undisturbed: dict[str, str]) -> set[str]:
+def told_lost(message: str, undisturbed: dict[str, str]) -> set[str]:
     """Lines without a file. What is there is whole, and nothing half written is under a name of its own."""
-    assert "Traceback" not in told
+    assert "Traceback" not in message
     files = {path.stem for path in Path("out").glob("*.wav")} if Path("out").is_dir() else set()
     assert all(digest(Path("out", f"{name}.wav")) == undisturbed[name] for name in files)
     return set(LINES) - files
@@ -84,7 +84,7 @@ VOICED = {"voiced"}
 
 
 @pytest.mark.parametrize(
-    ("fault", "lost", "told"),
+    ("fault", "lost", "message"),
     [
         ("voice:error", VOICED, "line 3 (voiced): unexpected RuntimeError: a fault at voice"),
         ("voice:eacces", VOICED, "line 3 (voiced): unexpected PermissionError: [Errno 13] Permission denied"),
@@ -110,16 +110,16 @@ VOICED = {"voiced"}
     ],
 )
 def test_what_a_fault_costs(
-    fault: str, lost: set[str] | int, told: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
+    fault: str, lost: set[str] | int, message: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults.arm(fault)
     code = run(COMMAND)
-    said = capsys.readouterr().err
-    missing = told_lost(said, undisturbed)
-    assert len(missing) == lost if isinstance(lost, int) else missing == lost, said
+    err = capsys.readouterr().err
+    missing = told_lost(err, undisturbed)
+    assert len(missing) == lost if isinstance(lost, int) else missing == lost, err
     assert code == (1 if missing else 0)
-    assert told in said
-    assert said.count("line ") >= len(missing), "each lost line is told"
+    assert message in err
+    assert err.count("line ") >= len(missing), "each lost line is told"
     check_resumed(undisturbed, capsys)
 
 
@@ -132,15 +132,15 @@ def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
         patch.setattr(transfer, "answers", lambda device: False)
         faults.arm("step:error:3")
         assert run(COMMAND) == 3
-    said = capsys.readouterr().err
-    assert told_lost(said, undisturbed) == set(LINES)
-    assert said.splitlines()[-1] == "voxcpm2: cpu no longer works (RuntimeError: a fault at step)"
+    err = capsys.readouterr().err
+    assert told_lost(err, undisturbed) == set(LINES)
+    assert err.splitlines()[-1] == "voxcpm2: cpu no longer works (RuntimeError: a fault at step)"
     assert Path("out/results.jsonl").read_text() == ""
     check_resumed(undisturbed, capsys)
 
 
 @pytest.mark.parametrize(
-    ("fault", "code", "told"),
+    ("fault", "code", "message"),
     [
         ("load:enoent", 3, "model.safetensors: damaged or not a weight file ([Errno 2] No such file or directory)"),
         ("load:memory", 3, "does not fit into the memory here (OutOfMemoryError: no memory at load); "),
@@ -150,19 +150,19 @@ def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
     ],
 )
 def test_what_ends_a_run_is_one_line(
-    fault: str, code: int, told: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
+    fault: str, code: int, message: str, undisturbed: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults.arm(fault)
     assert run(COMMAND) == code
-    said = capsys.readouterr().err
-    told_lost(said, undisturbed)
-    assert said.splitlines()[-1].startswith("voxcpm2: ") and told in said.splitlines()[-1]
+    err = capsys.readouterr().err
+    told_lost(err, undisturbed)
+    assert err.splitlines()[-1].startswith("voxcpm2: ") and message in err.splitlines()[-1]
     check_resumed(undisturbed, capsys)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 @pytest.mark.parametrize(
-    ("fault", "code", "told"),
+    ("fault", "code", "message"),
     [
         ("step:sigint:3", 130, "voxcpm2: interrupted"),
         ("step:sigterm:3", 143, "voxcpm2: terminated"),
@@ -173,7 +173,7 @@ def test_what_ends_a_run_is_one_line(
 def test_a_signal_loses_nothing_that_is_finished(
     fault: str,
     code: int,
-    told: str,
+    message: str,
     undisturbed: dict[str, str],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -182,7 +182,9 @@ def test_a_signal_loses_nothing_that_is_finished(
     ended = children.finished([*children.VOXCPM2, *COMMAND], stderr=subprocess.PIPE, timeout=300)
     monkeypatch.delenv(faults.VARIABLE)
     assert ended.returncode == code, ended.stderr
-    assert [line for line in ended.stderr.splitlines() if "lines.jsonl: " not in line][-1:] == ([told] if told else [])
+    assert [line for line in ended.stderr.splitlines() if "lines.jsonl: " not in line][-1:] == (
+        [message] if message else []
+    )
     told_lost(ended.stderr, undisturbed)
     leftovers = {path.name for path in Path("out").iterdir() if path.name.startswith(".")}
     if code > 0:

@@ -68,7 +68,7 @@ def test_numbers_on_the_command_line_reach_the_settings(monkeypatch: pytest.Monk
     caught: list[Settings] = []
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("voxcli.cli.synth.speak", lambda job, *_: caught.append(job.settings))
-    said = ["--seed", "7", "--cfg", "1.5", "--steps", "9", "--min-seconds", "1", "--max-seconds", "2.5"]
-    said += ["--max-chars", "30", "--normalize", "--format", "wav24", "--sample-rate", "8000", "--level", "-20"]
-    assert run(["synth", "Hello.", "-o", "a.wav", *said]) == 0
+    messages = ["--seed", "7", "--cfg", "1.5", "--steps", "9", "--min-seconds", "1", "--max-seconds", "2.5"]
+    messages += ["--max-chars", "30", "--normalize", "--format", "wav24", "--sample-rate", "8000", "--level", "-20"]
+    assert run(["synth", "Hello.", "-o", "a.wav", *messages]) == 0
     assert caught == [Settings(7, 1.5, 9, 1.0, 2.5, 30, True, "wav24", 8000, -20.0)]

@@ -232,13 +232,13 @@ def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, argument
         with children.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             time.sleep(max(0.0, after / 1000 - (time.perf_counter() - began)))
             process.send_signal(number)
-            told = process.communicate(timeout=120)[1]
+            err = process.communicate(timeout=120)[1]
         check_folder()
-        kind = process.returncode, (told.splitlines() or [""])[-1]
+        kind = process.returncode, (err.splitlines() or [""])[-1]
         if process.returncode != 0:  # 0: it had ended before
-            before = kind == (-number, "") or (kind[1] == "KeyboardInterrupt" and "voxcli/" not in told)
-            assert kind == (code, line) or before, told
-            assert ("Traceback" in told) <= before
+            before = kind == (-number, "") or (kind[1] == "KeyboardInterrupt" and "voxcli/" not in err)
+            assert kind == (code, line) or before, err
+            assert ("Traceback" in err) <= before
         seen[kind] += 1
         first.setdefault(kind, after)
         after += STEP_MS

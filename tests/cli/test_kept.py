@@ -54,7 +54,7 @@ def states() -> dict[str, str]:
     return {line["id"]: line["status"] for line in map(json.loads, RESULTS.read_text().splitlines())}
 
 
-def told(capsys: pytest.CaptureFixture[str], code: int, *options: str, command: list[str] = COMMAND) -> str:
+def stderr_of(capsys: pytest.CaptureFixture[str], code: int, *options: str, command: list[str] = COMMAND) -> str:
     capsys.readouterr()
     assert run([*command, *options]) == code
     shown = capsys.readouterr()
@@ -64,7 +64,7 @@ def told(capsys: pytest.CaptureFixture[str], code: int, *options: str, command: 
 
 def check_kept(capsys: pytest.CaptureFixture[str], before: dict[str, bytes], *options: str) -> None:
     """The right command once more: nothing is spoken, and the results are those of finished lines."""
-    assert f"voxcpm2: {len(before)} lines done before and unchanged, 0 to speak\n" in told(capsys, 0, *options)
+    assert f"voxcpm2: {len(before)} lines done before and unchanged, 0 to speak\n" in stderr_of(capsys, 0, *options)
     assert sounds() == before
     assert len(RESULTS.read_text().splitlines()) == len(before) and set(states().values()) == {"ok"}
 
@@ -92,7 +92,7 @@ def test_what_is_misspelt_in_the_command_is_its_fault_and_no_line_s(
     assert run([*COMMAND, *ANNA]) == 0
     before, log = sounds(), RESULTS.read_bytes()
     for options in (MISSPELT[what], [*MISSPELT[what], "--dry-run"]):
-        assert len(told(capsys, 2, *options).splitlines()) == 1
+        assert len(stderr_of(capsys, 2, *options).splitlines()) == 1
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
     check_kept(capsys, before, *ANNA)
 
@@ -102,9 +102,9 @@ def test_a_voice_that_is_out_of_reach_for_a_while(capsys: pytest.CaptureFixture[
     assert run(COMMAND) == 0
     before = sounds()
     Path("voices").rename("unmounted")
-    assert "1 of 3 lines done (1 before), 2 failed" in told(capsys, 1)
+    assert "1 of 3 lines done (1 before), 2 failed" in stderr_of(capsys, 1)
     assert states() == {"a": "failed", "b": "failed", "c": "ok"}
-    assert "1 of 3 lines done (1 before), 2 failed" in told(capsys, 1, "--retry-failed")
+    assert "1 of 3 lines done (1 before), 2 failed" in stderr_of(capsys, 1, "--retry-failed")
     Path("unmounted").rename("voices")
     check_kept(capsys, before)
 
@@ -121,7 +121,7 @@ def test_a_run_that_is_interrupted_while_it_plans_notes_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr("voxcli.jobs.plan.check_voice", interrupted)
-        told(capsys, 130, "--force")
+        stderr_of(capsys, 130, "--force")
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
     check_kept(capsys, before)
 
@@ -141,7 +141,7 @@ def test_many_lines_that_fail_share_a_sync(monkeypatch: pytest.MonkeyPatch, caps
     Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
     synced: list[int] = []
     monkeypatch.setattr("voxcli.run.results.os.fsync", synced.append)
-    told(capsys, 1)
+    stderr_of(capsys, 1)
     assert (len(states()), len(synced)) == (300, 1)
 
 
@@ -152,7 +152,7 @@ def test_a_named_voice_that_was_removed_and_made_again(capsys: pytest.CaptureFix
     assert run(COMMAND) == 0
     before = sounds()
     assert run(["voices", "remove", "anna"]) == 0
-    told(capsys, 1)
+    stderr_of(capsys, 1)
     assert run(add) == 0
     check_kept(capsys, before)
 
@@ -161,7 +161,7 @@ def test_a_text_that_was_emptied_and_restored(capsys: pytest.CaptureFixture[str]
     assert run(COMMAND) == 0
     before = sounds()
     write_lines(a={"text": ""})
-    told(capsys, 1)
+    stderr_of(capsys, 1)
     write_lines()
     check_kept(capsys, before, "--retry-failed")
 
@@ -174,10 +174,10 @@ def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(
     before = sounds()
     Path("out/b.wav").unlink()
     faults.arm(fault)
-    told(capsys, 1)
+    stderr_of(capsys, 1)
     assert states() == {"a": "ok", "b": "failed", "c": "ok"}
     faults.arm("")
-    assert "2 lines done before and unchanged, 1 to speak (1 failed before)" in told(capsys, 0)
+    assert "2 lines done before and unchanged, 1 to speak (1 failed before)" in stderr_of(capsys, 0)
     assert sounds() == before
     check_kept(capsys, before)
 
@@ -199,7 +199,9 @@ def test_what_is_made_of_finished_files_is_not_made_of_failed_ones(capsys: pytes
     before, book = sounds(), Path("book.wav").read_bytes()
     write_lines(a={"text": ""})
     Path("book.wav").unlink()
-    assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in told(capsys, 1, *artifacts)
+    assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in stderr_of(
+        capsys, 1, *artifacts
+    )
     assert "nothing to speak" in Path("page.html").read_text()
     assert not Path("book.wav").exists()
     write_lines()
@@ -223,7 +225,7 @@ def test_the_results_of_another_program_stay(
 ) -> None:
     Path("out").mkdir()
     RESULTS.write_text(FOREIGN[foreign])
-    *_, line = told(capsys, 1, *options).splitlines()
+    *_, line = stderr_of(capsys, 1, *options).splitlines()
     assert line.startswith("voxcpm2: out/results.jsonl is another program's, it holds no results: ")
     assert RESULTS.read_text() == FOREIGN[foreign]
     assert os.listdir("out") == ["results.jsonl"]
@@ -239,7 +241,7 @@ def test_a_manifest_that_is_the_file_of_results_stays(
     Path("link.jsonl").symlink_to("results.jsonl")
     os.link("results.jsonl", "hard.jsonl")
     for options in ([], ["--dry-run"]):
-        (line,) = told(capsys, 2, *options, command=["batch", named, "-o", "."]).splitlines()
+        (line,) = stderr_of(capsys, 2, *options, command=["batch", named, "-o", "."]).splitlines()
         assert line == f"voxcpm2: {named}: results.jsonl of the output folder is the manifest {named!r}"
     assert Path("results.jsonl").read_text() == MANIFEST
 
@@ -258,7 +260,7 @@ def test_a_lock_that_leads_elsewhere_changes_nothing_there(kind: str, capsys: py
         os.link("keep.txt", Path("out", LOCK_NAME))
     else:
         Path("out", LOCK_NAME).symlink_to("../keep.txt")
-    *_, line = told(capsys, 1).splitlines()
+    *_, line = stderr_of(capsys, 1).splitlines()
     assert line.startswith("voxcpm2: can't lock out: out/.voxcpm2.lock is ")
     assert line.endswith("; remove it, or choose another folder")
     assert Path("keep.txt").exists() == (kind != "a link to nothing")
@@ -271,7 +273,7 @@ def test_results_edited_on_windows_lose_nothing(last: str, capsys: pytest.Captur
     assert run([COMMAND[0], "two.jsonl", *COMMAND[2:]]) == 0
     before = sounds()
     RESULTS.write_bytes(("\r\n".join(RESULTS.read_text().splitlines()) + last).encode())
-    assert "2 lines done before and unchanged, 1 to speak (1 new)" in told(capsys, 0)
+    assert "2 lines done before and unchanged, 1 to speak (1 new)" in stderr_of(capsys, 0)
     assert sounds().items() >= before.items()
     check_kept(capsys, sounds())
 
@@ -279,7 +281,7 @@ def test_results_edited_on_windows_lose_nothing(last: str, capsys: pytest.Captur
 def test_retrying_where_no_run_was_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     line = "voxcpm2: --retry-failed: no run has noted a line in out; leave it out to speak them all"
     for options in ([], ["--dry-run"]):
-        assert told(capsys, 2, "--retry-failed", *options).splitlines() == [line]
+        assert stderr_of(capsys, 2, "--retry-failed", *options).splitlines() == [line]
         assert not Path("out").exists()
 
 
@@ -288,13 +290,13 @@ def test_files_whose_results_are_lost_are_not_spoken_over(capsys: pytest.Capture
     before = sounds()
     RESULTS.unlink()
     for options in ([], ["--dry-run"]):
-        *_, line = told(capsys, 1, *options).splitlines()
+        *_, line = stderr_of(capsys, 1, *options).splitlines()
         assert line == (
             "voxcpm2: out/a.wav is there, but no run has noted it (nor 2 others): "
             "move it away, choose another folder, or use --force to replace it"
         )
         assert sounds() == before
-    told(capsys, 0, "--force")
+    stderr_of(capsys, 0, "--force")
     assert sounds() != before
     check_kept(capsys, sounds())
 
@@ -309,7 +311,7 @@ def test_a_file_made_by_hand_is_not_spoken_over(state: str, capsys: pytest.Captu
     Path("out/b.wav").write_bytes(b"made by hand")
     write_lines()
     before, log = sounds(), RESULTS.read_bytes()
-    *_, line = told(capsys, 1).splitlines()
+    *_, line = stderr_of(capsys, 1).splitlines()
     assert line.startswith("voxcpm2: out/b.wav is there, but no run has noted it: move it away, ")
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
 
@@ -321,15 +323,15 @@ def test_subtitles_made_by_hand_are_not_written_over(name: str, capsys: pytest.C
     path.write_text("made by hand")
     wanted = ["--subtitles", "srt", "--join", "book.wav"]
     for options in ([], ["--dry-run"]):
-        *_, line = told(capsys, 1, *wanted, *options).splitlines()
+        *_, line = stderr_of(capsys, 1, *wanted, *options).splitlines()
         assert line.startswith(f"voxcpm2: {name} is there, but no run has noted it: move it away, ")
         assert path.read_text() == "made by hand" and not sounds()
     path.rename("kept.srt")
-    told(capsys, 0, *wanted)
+    stderr_of(capsys, 0, *wanted)
     assert path.is_file()
-    told(capsys, 0, *wanted)  # and again over its own
-    told(capsys, 0, "--subtitles", "srt", "--join", "book.flac")  # another book, of the same name
-    told(capsys, 0, *wanted, "--force")
+    stderr_of(capsys, 0, *wanted)  # and again over its own
+    stderr_of(capsys, 0, "--subtitles", "srt", "--join", "book.flac")  # another book, of the same name
+    stderr_of(capsys, 0, *wanted, "--force")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
@@ -341,16 +343,18 @@ def test_files_that_landed_as_a_run_was_killed_are_spoken_over(
     monkeypatch.delenv(faults.VARIABLE)
     assert killed.returncode == -signal.SIGKILL
     assert len(sounds()) == 2 and len(RESULTS.read_text().splitlines()) == 1
-    assert "1 line done before and unchanged, 2 to speak (2 new)" in told(capsys, 0, "--dry-run") + told(capsys, 0)
+    assert "1 line done before and unchanged, 2 to speak (2 new)" in stderr_of(capsys, 0, "--dry-run") + stderr_of(
+        capsys, 0
+    )
     check_kept(capsys, sounds())
 
 
 def test_files_that_landed_as_the_disk_was_full_are_spoken_over(capsys: pytest.CaptureFixture[str]) -> None:
     faults.arm("note:enospc")
-    told(capsys, 1)
+    stderr_of(capsys, 1)
     faults.arm("")
     assert len(sounds()) == len(RESULTS.read_text().splitlines()) + 1
-    told(capsys, 0)
+    stderr_of(capsys, 0)
     check_kept(capsys, sounds())
 
 
@@ -366,7 +370,7 @@ def test_a_file_that_can_not_be_read_is_not_spoken_over(
 
     with monkeypatch.context() as patch:
         patch.setattr("voxcli.run.resume.content_digest", denied)
-        *_, line = told(capsys, 1).splitlines()
+        *_, line = stderr_of(capsys, 1).splitlines()
     assert line.startswith("voxcpm2: can't read out/") and "Permission denied" in line
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
     check_kept(capsys, before)

@@ -40,10 +40,10 @@ def batch(out: str, *options: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> str:
     """What it said; it must end as a batch with some failed lines does."""
-    told = process.communicate(timeout=3600)[1]
-    assert process.returncode == 1, told
-    assert "Traceback" not in told
-    return told
+    err = process.communicate(timeout=3600)[1]
+    assert process.returncode == 1, err
+    assert "Traceback" not in err
+    return err
 
 
 def kill_after(process: subprocess.Popen[str], moment: Callable[[], bool]) -> None:
@@ -103,9 +103,9 @@ def write_lines(count: int, rng: random.Random, longest_words: int, **common: An
 
 def check_folder(out: str, good: int, count: int) -> None:
     """Nothing half written, nothing left over, and the results say of every file what is in it."""
-    told = results(out)
-    assert len(told) == len(Path(out, "results.jsonl").read_text(encoding="utf-8").splitlines()) == count
-    done = [result for result in told.values() if result["status"] == "ok"]
+    found = results(out)
+    assert len(found) == len(Path(out, "results.jsonl").read_text(encoding="utf-8").splitlines()) == count
+    done = [result for result in found.values() if result["status"] == "ok"]
     assert len(done) == good
     assert {str(path.relative_to(out)) for path in Path(out).rglob("*") if path.is_file()} == {
         "results.jsonl",
@@ -146,8 +146,8 @@ def test_a_batch_killed_at_random_moments_ends_as_one_that_was_not(
     os.utime(old, (0, 0))
 
     before = {name: result for name, result in results("killed").items() if result["status"] == "ok"}
-    told = finish(batch("killed", *options))
-    assert f"{len(before)} lines done before and unchanged, {good - len(before)} to speak" in told
+    err = finish(batch("killed", *options))
+    assert f"{len(before)} lines done before and unchanged, {good - len(before)} to speak" in err
     check_folder("killed", good, count)
     for name, result in results("whole").items():
         again = results("killed")[name]
@@ -165,10 +165,10 @@ def test_a_second_run_in_the_folder_is_refused_in_one_line(
         while first.poll() is None and not results("out"):
             time.sleep(0.01)
         second = batch("out")
-        told = second.communicate(timeout=120)[1]
+        err = second.communicate(timeout=120)[1]
         first.kill()
     assert second.returncode == 1
-    *_, line = told.splitlines()  # what the manifest was read as comes first
+    *_, line = err.splitlines()  # what the manifest was read as comes first
     assert line.startswith(f"voxcpm2: another run (process {first.pid} on ")
     assert line.endswith(" is writing into out; wait for it to end, or choose another folder")
 
@@ -189,12 +189,12 @@ def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPa
     for mark in marks:
         with batch("killed", "--allow-truncated") as process:
             kill_after(process, lambda mark=mark: lines_of("killed") >= mark)  # type: ignore[misc]
-    began, told = time.monotonic(), finish(batch("killed", "--allow-truncated"))
-    print(f"killed at {marks} results; the rest took {time.monotonic() - began:.0f} s:\n{told}")
+    began, err = time.monotonic(), finish(batch("killed", "--allow-truncated"))
+    print(f"killed at {marks} results; the rest took {time.monotonic() - began:.0f} s:\n{err}")
     check_folder("killed", good, count)
 
-    began, told = time.monotonic(), finish(batch("whole", "--allow-truncated", "--profile"))
-    print(f"undisturbed, {time.monotonic() - began:.0f} s:\n{told}")
+    began, err = time.monotonic(), finish(batch("whole", "--allow-truncated", "--profile"))
+    print(f"undisturbed, {time.monotonic() - began:.0f} s:\n{err}")
     check_folder("whole", good, count)
     equal, furthest = 0, 0.0
     for name, result in results("whole").items():

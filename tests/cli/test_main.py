@@ -44,15 +44,15 @@ def test_examples_keep_their_lines() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "spin"),
+    ("message", "spin"),
     [({}, "20000"), ({"GOMP_SPINCOUNT": "5"}, "5"), ({"OMP_WAIT_POLICY": "active"}, None)],
 )
 def test_threads_spin_for_a_moment_unless_told_otherwise(
-    said: dict[str, str], spin: str | None, monkeypatch: pytest.MonkeyPatch
+    message: dict[str, str], spin: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in said.items():
+    for name, value in message.items():
         monkeypatch.setenv(name, value)
     run(["--help"])
     assert os.environ.get("GOMP_SPINCOUNT") == spin
@@ -69,7 +69,7 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["nonsense"], "no such command 'nonsense'"),
         (["cone"], "no such command 'cone'; did you mean 'clone'?"),
@@ -96,13 +96,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_wrong_usage_is_one_line_on_stderr_and_exit_code_2(
-    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     (line,) = shown.err.splitlines()
-    assert re.fullmatch(rf"voxcpm2: {re.escape(told)}; see `voxcpm2.* --help`", line)
+    assert re.fullmatch(rf"voxcpm2: {re.escape(message)}; see `voxcpm2.* --help`", line)
 
 
 @pytest.mark.parametrize("arguments", [[], ["synth"], ["batch"], ["voices"]])
@@ -133,8 +133,8 @@ def test_an_error_of_the_program_is_one_line_too(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(failing(monkeypatch, KeyError("lost"))) == 1
-    told = capsys.readouterr().err
-    assert told == "voxcpm2: unexpected KeyError: 'lost' (run again with --debug for the traceback)\n"
+    err = capsys.readouterr().err
+    assert err == "voxcpm2: unexpected KeyError: 'lost' (run again with --debug for the traceback)\n"
 
 
 @pytest.mark.parametrize("error", [OutputError("full"), KeyError("lost")])
@@ -142,10 +142,10 @@ def test_debug_shows_the_traceback_before_the_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
 ) -> None:
     assert run([*failing(monkeypatch, error), "--debug"]) == getattr(error, "exit_code", 1)
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "Traceback (most recent call last):"
-    assert told[-1].startswith("voxcpm2: ")
-    assert "--debug" not in told[-1]
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "Traceback (most recent call last):"
+    assert lines[-1].startswith("voxcpm2: ")
+    assert "--debug" not in lines[-1]
 
 
 @pytest.mark.parametrize("closed", ["2>&-", "1>&- 2>&-", "0>&- 1>&- 2>&-"])
@@ -156,7 +156,7 @@ def test_what_is_for_people_never_lands_on_stdout(closed: str, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ("synth - -o a.wav 0<&-", 2, "stdin is closed: nothing can be read from it"),
         ("batch - -o out 0<&-", 2, "stdin is closed: nothing can be read from it"),
@@ -165,9 +165,9 @@ def test_what_is_for_people_never_lands_on_stdout(closed: str, tmp_path: Path) -
         ("synth Hello. -o - 1>&-", 1, "stdout is closed: nothing can be written to it"),
     ],
 )
-def test_a_closed_stream_that_is_needed_is_one_line(arguments: str, code: int, told: str, tmp_path: Path) -> None:
+def test_a_closed_stream_that_is_needed_is_one_line(arguments: str, code: int, message: str, tmp_path: Path) -> None:
     done = shell(arguments, tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"voxcpm2: {told}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (code, "", f"voxcpm2: {message}\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
@@ -240,7 +240,7 @@ LONG = "x" * 300
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (["synth", "Hello.", "-o", f"{LONG}.wav"], 1, "L.wav: can't be written (File name too long)"),
         (["synth", "Hello.", "-o", f"{LONG}/a.wav"], 1, "can't make the folder L: File name too long"),
@@ -278,7 +278,7 @@ LONG = "x" * 300
 def test_a_name_too_long_for_the_system_is_one_line(
     arguments: list[str],
     code: int,
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -289,7 +289,7 @@ def test_a_name_too_long_for_the_system_is_one_line(
     told_of_others = ("small demo voice", "JSON Lines of 1 line")
     lines = [line for line in capsys.readouterr().err.splitlines() if not any(map(line.__contains__, told_of_others))]
     assert len(lines) == 1
-    assert told in lines[0].replace(LONG, "L")
+    assert message in lines[0].replace(LONG, "L")
 
 
 def test_folders_of_one_s_own_with_names_too_long_have_nothing_in_them(
@@ -355,7 +355,7 @@ def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("holds", "threads", "told"),
+    ("holds", "threads", "message"),
     [
         (True, True, ("ok", "alone and in any batch; with any number of threads")),
         (True, False, ("ok", "alone and in any batch; with 1 thread")),
@@ -363,13 +363,13 @@ def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_doctor_tells_what_is_promised_of_bytes(
-    holds: bool, threads: bool, told: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    holds: bool, threads: bool, message: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ways = {"a": AS_THEY_ARE, "b": AS_THEY_ARE if holds else None}
     monkeypatch.setattr(exactness, "examine", lambda model: exactness.Exactness(ways, 1))
     monkeypatch.setattr(exactness, "same_with_any_threads", lambda model: threads)
     found = {finding.what: finding for finding in examine()}
-    assert (found["same bytes"].state, found["same bytes"].detail) == told
+    assert (found["same bytes"].state, found["same bytes"].detail) == message
 
 
 @pytest.mark.parametrize(("option", "name"), [("--device", "gpu"), ("--device", "cuda:x"), ("--dtype", "int8")])
@@ -384,8 +384,8 @@ def test_a_device_or_dtype_that_does_not_exist_is_wrong_usage(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run([*command, option, name]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"voxcpm2: {option} must be one of auto, ") and told.endswith(f", not {name!r}\n")
+    err = capsys.readouterr().err
+    assert err.startswith(f"voxcpm2: {option} must be one of auto, ") and err.endswith(f", not {name!r}\n")
 
 
 def test_a_device_that_is_not_here_is_3(
@@ -420,15 +420,15 @@ def test_problems_of_a_manifest_follow_their_summary(
 ) -> None:
     problems = [Problem(line, "wrong") for line in range(1, 61)]
     assert run(failing(monkeypatch, ManifestError("m.jsonl", problems))) == 2
-    told = capsys.readouterr().err.splitlines()
-    assert told[0] == "voxcpm2: m.jsonl: 60 problems, first: line 1: wrong"
-    assert told[1] == "  line 1: wrong"
-    assert len(told) == 52
-    assert told[-1] == "  and 10 more"
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "voxcpm2: m.jsonl: 60 problems, first: line 1: wrong"
+    assert lines[1] == "  line 1: wrong"
+    assert len(lines) == 52
+    assert lines[-1] == "  and 10 more"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["synth", "-o", "a.wav", "--seed", "1"], "no text given"),
         (["synth", "Hello.", "--file", "x.txt", "-o", "a.wav"], "--file, not both"),
@@ -467,7 +467,7 @@ def test_problems_of_a_manifest_follow_their_summary(
 )
 def test_wrong_input_is_told_before_a_model_is_looked_for(
     arguments: list[str],
-    told: str,
+    message: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -478,7 +478,7 @@ def test_wrong_input_is_told_before_a_model_is_looked_for(
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith("voxcpm2: ")
-    assert told in lines[0]
+    assert message in lines[0]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -72,16 +72,16 @@ def speak(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Speak:
         with children.start(command, cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
             if meanwhile is not None:
                 threading.Thread(target=meanwhile, args=(process,), daemon=True).start()
-            told = process.communicate()[1]
+            err = process.communicate()[1]
         whole = time.perf_counter() - began
-        assert process.returncode == 0, told
+        assert process.returncode == 0, err
         lines = (folder / name / "results.jsonl").read_text(encoding="utf-8").splitlines()
         results = {result["id"]: result for result in map(json.loads, lines)}
         assert len(lines) == len(results) == COUNT, "each line once"
         files = {path.stem: path.read_bytes() for path in (folder / name).glob("*.wav")}
         assert len(files) == COUNT
         assert len(list((folder / name).iterdir())) == COUNT + 1, "nothing half written, nothing left over"
-        return Run(results, files, span(results), whole, told)
+        return Run(results, files, span(results), whole, err)
 
     return run
 

@@ -32,9 +32,9 @@ def limited(mib: int, *arguments: str) -> tuple[int, list[str]]:
 def test_a_model_that_does_not_fit_is_one_line(demo_voice: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.wav"
     for mib in (60, 100):  # no room to look into the file; for all of the weights
-        code, said = limited(mib, "synth", "Hi.", "-o", str(out), "--model", str(demo_voice))
-        assert (code, len(said)) == (3, 1), said
-        assert said[0].startswith(f"voxcpm2: {demo_voice} does not fit into the memory here ("), said
+        code, lines = limited(mib, "synth", "Hi.", "-o", str(out), "--model", str(demo_voice))
+        assert (code, len(lines)) == (3, 1), lines
+        assert lines[0].startswith(f"voxcpm2: {demo_voice} does not fit into the memory here ("), lines
     assert not out.exists()
 
 
@@ -42,14 +42,14 @@ def test_one_line_takes_no_tables_for_thirty_two(demo_voice: Path, tmp_path: Pat
     """The cache of the usual 32 requests alone would take 290 MiB of addresses."""
     out = tmp_path / "a.wav"
     arguments = ("synth", "Hi.", "-o", str(out), "--model", str(demo_voice), "--steps", "2", "--seed", "1")
-    code, said = limited(260, *arguments)
-    assert code == 0, said
+    code, lines = limited(260, *arguments)
+    assert code == 0, lines
     assert out.is_file()
 
 
 def test_a_batch_that_no_memory_can_hold_is_refused(demo_voice: Path, tmp_path: Path) -> None:
     (tmp_path / "lines.txt").write_text("Hi.\n")
     arguments = ("batch", str(tmp_path / "lines.txt"), "-o", str(tmp_path / "out"), "--model", str(demo_voice))
-    code, said = limited(2**20, *arguments, "--max-batch", "1000000000")
-    assert code == 3, said
-    assert "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory)" in said[-1]
+    code, lines = limited(2**20, *arguments, "--max-batch", "1000000000")
+    assert code == 3, lines
+    assert "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory)" in lines[-1]

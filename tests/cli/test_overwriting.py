@@ -50,7 +50,7 @@ MANIFEST = "would write over the manifest"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         # outputs over each other
         (
@@ -116,11 +116,11 @@ MANIFEST = "would write over the manifest"
         ),
     ],
 )
-def test_what_would_be_lost_is_refused(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_would_be_lost_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     before = state()
     assert run(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert message in line
     assert state() == before
 
 
@@ -132,7 +132,7 @@ def test_lines_through_a_linked_folder(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.parametrize(
-    ("arguments", "source", "told"),
+    ("arguments", "source", "message"),
     [
         (["synth", "-", "-o", "text.wav"], "text.wav", "text.wav would write over the text"),
         (
@@ -148,7 +148,7 @@ def test_lines_through_a_linked_folder(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_comes_from_stdin_is_an_input_too(
     arguments: list[str],
     source: str,
-    told: str,
+    message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -156,23 +156,23 @@ def test_what_comes_from_stdin_is_an_input_too(
     with open(source) as stream:
         monkeypatch.setattr("sys.stdin", stream)
         assert run(arguments) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert state() == before
 
 
 @pytest.mark.parametrize(
-    ("arguments", "out", "told"),
+    ("arguments", "out", "message"),
     [
         (["synth", "Hello.", "--ref", "voice.wav"], "voice.wav", "stdout would write over the recording 'voice.wav'"),
         (["synth", "--file", "text.wav"], "text.wav", "stdout would write over the text 'text.wav'"),
     ],
 )
-def test_sound_on_stdout_is_no_exception(arguments: list[str], out: str, told: str, repository: Path) -> None:
+def test_sound_on_stdout_is_no_exception(arguments: list[str], out: str, message: str, repository: Path) -> None:
     before = state()
     command = f"{shlex.quote(sys.executable)} -m voxcli {shlex.join(arguments)} -o - >> {out}"
     env = os.environ | {"PYTHONPATH": str(repository)}
     done = subprocess.run(["sh", "-c", command], env=env, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (2, f"voxcpm2: {told}: name another file\n")
+    assert (done.returncode, done.stderr) == (2, f"voxcpm2: {message}: name another file\n")
     assert state() == before
 
 

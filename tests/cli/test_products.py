@@ -32,7 +32,7 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
     command = ["batch", "lines.jsonl", "-o", "out", *FAST, "--max-chars", "20"]
     command += ["--join", "book.wav", "--subtitles", "srt", "--report", "report.html"]
     assert run(command) in (0, 1)  # 1: the tiny model runs into the length limit
-    told = capsys.readouterr().err
+    err = capsys.readouterr().err
     files = [Path("out/z.wav"), Path("out/a.wav"), Path("out/deep/five.flac")]
     lengths = [soundfile.info(path).duration for path in files]
     book = soundfile.info("book.wav")
@@ -42,7 +42,7 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
     assert [block[2] for block in blocks] == ["One. Two. Three.", "Four.", "Five."]
     assert blocks[1][1].startswith(f"00:00:0{lengths[0] + 0.25:.3f}".replace(".", ","))
     assert 'href="out/deep/five.flac"' in Path("report.html").read_text()
-    assert "book.wav: " in told and "report.html shows all lines" in told
+    assert "book.wav: " in err and "report.html shows all lines" in err
 
     made = Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()
     Path("book.wav").unlink(), Path("out/a.srt").unlink()
@@ -59,9 +59,9 @@ def test_what_can_not_be_written_keeps_nothing_else_from_it(capsys: pytest.Captu
     Path("out/a.srt").mkdir(parents=True)
     command = ["batch", "lines.jsonl", "-o", "out", *FAST, "--subtitles", "srt", "--report", "report.html"]
     assert run([*command, "--join", "book.wav"]) == 1
-    told = capsys.readouterr().err.splitlines()
-    assert told[-1] == "voxcpm2: out/a.srt: can't be written (Is a directory)"
-    assert any(line.startswith("2 of 2 lines done") for line in told)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == "voxcpm2: out/a.srt: can't be written (Is a directory)"
+    assert any(line.startswith("2 of 2 lines done") for line in lines)
     assert all(Path(name).is_file() for name in ("out/b.srt", "book.wav", "book.srt", "report.html"))
 
 
@@ -94,7 +94,7 @@ def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_re
 
 
 @pytest.mark.parametrize(
-    ("option", "told"),
+    ("option", "message"),
     [
         (["--subtitles", "ass"], "subtitles are srt or vtt, not 'ass'"),
         (["--join", "book.doc"], "can't tell the format of 'book.doc'"),
@@ -102,9 +102,9 @@ def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_re
     ],
 )
 def test_a_wrong_product_is_refused_before_anything_is_made(
-    option: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("lines.txt").write_text("Hello.\n")
     assert run(["batch", "lines.txt", "-o", "out", *option]) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not Path("out").exists()

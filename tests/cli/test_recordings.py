@@ -53,11 +53,11 @@ def test_lines_of_a_manifest(capsys: pytest.CaptureFixture[str]) -> None:
     rows.append({"id": "words", "text": "Hello.", "prompt_audio": "good.wav", "prompt_text": "..."})
     Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
     assert run(["batch", "lines.jsonl", "-o", "out", "--dry-run"]) == 1
-    told = capsys.readouterr().out
-    assert "1 line to speak" in told
+    out = capsys.readouterr().out
+    assert "1 line to speak" in out
     for line, (name, why) in enumerate(REFUSED.items(), 1):
-        assert f"  line {line} ({name}): {name}.wav: {why}\n" in told
-    assert "  line 5 (words): prompt_text has no letter and no digit: it wants the words of the recording\n" in told
+        assert f"  line {line} ({name}): {name}.wav: {why}\n" in out
+    assert "  line 5 (words): prompt_text has no letter and no digit: it wants the words of the recording\n" in out
 
 
 @pytest.mark.parametrize("words", ["...", "", " "])

@@ -66,8 +66,8 @@ def test_nothing_is_claimed_where_no_way_is_exact(
     monkeypatch.setattr(torch_ops, "product_holds", lambda *product: False)
     batch("speech", ["short", "last"])
     assert claims("speech") == [False, False]
-    told = [line for line in capsys.readouterr().err.splitlines() if "last bits" in line]
-    assert len(told) == 1
-    assert told[0].startswith(
+    lines = [line for line in capsys.readouterr().err.splitlines() if "last bits" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(
         "voxcpm2: the same seed gives the same speech here, but its last bits depend on what is spoken beside it ("
     )

@@ -211,9 +211,9 @@ def test_bad_lines_fail_and_the_others_are_spoken(capsys: pytest.CaptureFixture[
     assert "none.wav" in status["lost"]["error"]
     assert "bad.wav" in status["noise"]["error"]
     assert status["mute"]["duration_s"] is None
-    told = capsys.readouterr().err
-    assert "voxcpm2: line 2 (mute): the text has nothing to speak" in told
-    assert "2 of 5 lines done, 3 failed" in told
+    err = capsys.readouterr().err
+    assert "voxcpm2: line 2 (mute): the text has nothing to speak" in err
+    assert "2 of 5 lines done, 3 failed" in err
     assert sorted(path.name for path in Path("out").glob("*.wav")) == ["cloned.wav", "fine.wav"]
 
 
@@ -332,10 +332,10 @@ def test_ctrl_c_keeps_what_is_finished_and_leaves_nothing_half_written() -> None
         while process.poll() is None and not (Path("out/results.jsonl").exists() and results()):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        told = process.communicate(timeout=60)[1]
-    assert process.returncode == 130, told
-    assert told.splitlines()[-1] == "voxcpm2: interrupted"
-    assert "Traceback" not in told
+        err = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, err
+    assert err.splitlines()[-1] == "voxcpm2: interrupted"
+    assert "Traceback" not in err
     done = results()
     assert 1 <= len(done) < 500
     assert {path.name for path in Path("out").iterdir()} == {"results.jsonl", *(line["out"] for line in done)}
@@ -362,10 +362,10 @@ def test_a_line_that_was_cut_off_makes_the_exit_code_1_unless_that_is_allowed(
     Path("lines.txt").write_text("Hello there\n")
     command = ["batch", "lines.txt", "-o", "out", "--steps", "3", "--seed", "1", "--max-seconds", "1"]
     assert run(command) == 1
-    told = capsys.readouterr().err
-    assert "1 of 1 line done, 0 failed" in told
-    assert "1 cut off at a length limit (stop_reason: length)" in told
-    assert "1 with warnings (see results.jsonl)" in told
+    err = capsys.readouterr().err
+    assert "1 of 1 line done, 0 failed" in err
+    assert "1 cut off at a length limit (stop_reason: length)" in err
+    assert "1 with warnings (see results.jsonl)" in err
     assert results()[0]["warnings"] == ["cut off at a length limit"]
     assert run([*command, "--allow-truncated"]) == 0
     assert "1 of 1 line done (1 before), 0 failed" in capsys.readouterr().err
@@ -388,9 +388,9 @@ def test_the_same_command_again_speaks_what_is_missing_or_changed(capsys: pytest
     assert plan in capsys.readouterr().out
     assert not Path("out/b.wav").exists()
     assert run(command) == 0
-    told = capsys.readouterr().err
-    assert f"voxcpm2: {plan}" in told
-    assert "4 of 4 lines done (2 before), 0 failed" in told
+    err = capsys.readouterr().err
+    assert f"voxcpm2: {plan}" in err
+    assert "4 of 4 lines done (2 before), 0 failed" in err
     again = {path.name: path.read_bytes() for path in Path("out").glob("*.wav")}
     # b.wav came back with the neighbours of another batch, which may change the last bit
     assert {name for name in first if first[name] != again[name]} - {"b.wav"} == {"c.wav"}

@@ -112,7 +112,7 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["voices", "add", "a/b", "--ref", "v.wav"], "a voice's name is letters, digits, - _ and dots, and not 'a/b'"),
         (["voices", "add", "anna", "--ref", "none.wav"], "none.wav"),
@@ -124,9 +124,9 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_what_can_not_be_is_told_before_a_model_is_looked_for(
-    arguments: list[str], told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("voxcli.engine.load.resolve_model", lambda *_: pytest.fail("a model was looked for"))
     assert run(arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert message in line

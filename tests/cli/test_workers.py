@@ -1,4 +1,4 @@
-"""Batches on Ray: real workers in processes of their own, which are killed, as the driver is. Skipped without Ray."""
+"""Batches on Ray with real worker processes; workers and the driver are killed. Skipped without Ray."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def write_lines(folder: Path, count: int = COUNT) -> None:
 
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Path) -> tuple[dict[str, bytes], dict[str, Any]]:
-    """Files and results, by id, of the engine in this process."""
+    """Files and results, by id, of a batch in this process, without workers."""
     folder = tmp_path_factory.mktemp("plain")
     write_lines(folder)
     arguments = ["batch", str(folder / LINES), "-o", str(folder / "out"), "--allow-truncated"]
@@ -67,13 +67,13 @@ def files(out: Path) -> dict[str, bytes]:
 
 
 def results(out: Path) -> dict[str, Any]:
-    """By id; what is not a whole line is left out, as in a file that is being written."""
+    """Results by id. An incomplete last line is ignored: the file may be in the middle of a write."""
     found: dict[str, Any] = {}
     path = out / "results.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []:
         if line.endswith("\n"):
             result = json.loads(line)
-            assert result["id"] not in found, "each line is noted once"
+            assert result["id"] not in found, "each line is recorded once"
             found[result["id"]] = result | TIMES
     return found
 
@@ -85,10 +85,10 @@ def start(model: Path, *options: str, **environment: str) -> subprocess.Popen[st
 
 
 def finish(process: subprocess.Popen[str], code: int = 0) -> str:
-    told = process.communicate(timeout=300)[1]
-    assert process.returncode == code, told
-    assert "Traceback" not in told and "raylet" not in told
-    return told
+    err = process.communicate(timeout=300)[1]
+    assert process.returncode == code, err
+    assert "Traceback" not in err and "raylet" not in err
+    return err
 
 
 def wait_for(count: int, process: subprocess.Popen[str]) -> None:
@@ -107,11 +107,11 @@ def ended(process: int) -> bool:
 def check(plain: tuple[dict[str, bytes], dict[str, Any]], *besides: str) -> None:
     out = Path("out")
     assert files(out) == plain[0]
-    told = results(out)
-    assert {name: told[name] for name in plain[1]} == plain[1]
-    assert told.keys() - plain[1].keys() == set(besides)
+    found = results(out)
+    assert {name: found[name] for name in plain[1]} == plain[1]
+    assert found.keys() - plain[1].keys() == set(besides)
     there = {path.name for path in out.rglob("*") if path.is_file()}
-    assert there == {"results.jsonl", *(f"{name}.wav" for name in plain[0])}, "nothing is left over"
+    assert there == {"results.jsonl", *(f"{name}.wav" for name in plain[0])}, "no temporary file is left"
 
 
 def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
@@ -120,14 +120,14 @@ def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
     with start(tiny_checkpoint, "--workers", "2", "--max-batch", "4") as process:
         wait_for(4, process)
         os.kill(busiest(process.pid), signal.SIGKILL)
-        told = finish(process)
+        err = finish(process)
     check(plain)
-    said = told.splitlines()
-    assert "voxcpm2: 2 workers with 1 thread each" in said[:2]
-    (died,) = [line for line in said if " died: " in line]
+    lines = err.splitlines()
+    assert "voxcpm2: 2 workers with 1 thread each" in lines[:2]
+    (died,) = [line for line in lines if " died: " in line]
     assert died.startswith("voxcpm2: worker ") and "its process ended; its " in died
-    assert any(line.startswith(f"{COUNT} of {COUNT} lines done, 0 failed") for line in said)
-    assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in told
+    assert any(line.startswith(f"{COUNT} of {COUNT} lines done, 0 failed") for line in lines)
+    assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in err
 
 
 def test_a_worker_that_hangs_is_replaced(plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path) -> None:
@@ -135,16 +135,16 @@ def test_a_worker_that_hangs_is_replaced(plain: tuple[dict[str, bytes], dict[str
         wait_for(4, process)
         hung = busiest(process.pid)
         os.kill(hung, signal.SIGSTOP)
-        told = finish(process)
+        err = finish(process)
     check(plain)
-    (died,) = [line for line in told.splitlines() if " died: " in line]
-    assert f"(process {hung} on " in died and "nothing has moved there for 5 s; its " in died
-    while not ended(hung):  # pytest-timeout ends what does not
+    (died,) = [line for line in err.splitlines() if " died: " in line]
+    assert f"(process {hung} on " in died and "it made no progress for 5 s; its " in died
+    while not ended(hung):  # pytest-timeout ends a test that hangs here
         time.sleep(0.01)
 
 
 class Cluster(NamedTuple):
-    """process: that started it.  cache: of models, on each of its machines."""
+    """process: the one that started it.  cache: the model cache of its machines."""
 
     address: str
     process: int
@@ -154,7 +154,7 @@ class Cluster(NamedTuple):
 CLUSTER = """
 import logging, os, sys, warnings
 warnings.simplefilter("ignore")
-os.environ["RAY_AUTH_MODE"] = "disabled"  # else newer ones let only this process in
+os.environ["RAY_AUTH_MODE"] = "disabled"  # newer versions of Ray would accept connections from this process only
 import ray
 ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.CRITICAL,
          object_store_memory=100 << 20)
@@ -165,7 +165,7 @@ sys.stdin.read()
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Iterator[Cluster]:
-    """Address and process of a cluster on which a line with poison in it kills, and no worker sees the folder."""
+    """A cluster whose workers die at a line with the word poison and do not share the output folder."""
     environment = os.environ | {
         "PYTHONPATH": str(repository),
         "RAY_USAGE_STATS_ENABLED": "0",
@@ -185,14 +185,14 @@ def test_a_poisonous_line_is_named_and_the_others_come_as_bytes(
 ) -> None:
     with open(LINES, "a", encoding="utf-8") as file:
         file.write('\n{"id": "bad", "text": "This line is poison."}')
-    # an engine of three rows has no quarter of one: after one death all run alone
+    # a quarter of three rows is no row: after one death all lines run alone
     options = ("--ray-address", cluster.address, "--workers", "2", "--max-retries", "1", "--max-batch", "3")
     with start(tiny_checkpoint, *options) as process:
-        told = finish(process, code=1)
+        err = finish(process, code=1)
     check(plain, "bad")
-    assert f"voxcpm2: line {COUNT + 1} (bad): its worker died 2 times while it was spoken\n" in told
+    assert f"voxcpm2: line {COUNT + 1} (bad): its worker died 2 times while it was spoken\n" in err
     assert results(Path("out"))["bad"]["status"] == "failed"
-    assert told.count(" died: its process ended") == 2
+    assert err.count(" died: its process ended") == 2
 
 
 def test_a_driver_that_is_killed_or_terminated_goes_on_with_the_same_command(
@@ -201,28 +201,28 @@ def test_a_driver_that_is_killed_or_terminated_goes_on_with_the_same_command(
     cluster: Cluster,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Also without workers: what is there does not tell who made it."""
+    """The last run uses no workers: results do not depend on what made them."""
     before = 0
     for end, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, 143)):
         with start(tiny_checkpoint, "--ray-address", cluster.address, "--workers", "1", "--max-batch", "2") as process:
             wait_for(before + 5, process)
             process.send_signal(end)
-            told = process.communicate(timeout=60)[1]
-        assert process.returncode == code, told
-        assert end == signal.SIGKILL or told.splitlines()[-1] == "voxcpm2: terminated"
+            err = process.communicate(timeout=60)[1]
+        assert process.returncode == code, err
+        assert end == signal.SIGKILL or err.splitlines()[-1] == "voxcpm2: terminated"
         done = results(Path("out"))
         assert before + 5 <= len(done) < COUNT
         assert all(plain[0][name] == Path("out", f"{name}.wav").read_bytes() for name in done)
         before = len(done)
     for path in Path("out").glob(".voxcpm2-*.part"):
-        os.utime(path, (0, 0))  # as old as what a killed run leaves would be by then
+        os.utime(path, (0, 0))  # old enough to count as left by a killed run
     assert run(["batch", LINES, "-o", "out", "--allow-truncated", "--model", str(tiny_checkpoint)]) == 0
     assert f"{before} lines done before and unchanged, {COUNT - before} to speak" in capsys.readouterr().err
     check(plain)
     deadline = time.monotonic() + 30
     while (left := workers_of(cluster.process)) and time.monotonic() < deadline:
         time.sleep(0.1)
-    assert not left, "the workers of a driver that is gone are gone"
+    assert not left, "workers end with their driver"
 
 
 NODES = """
@@ -245,7 +245,7 @@ cluster.shutdown()
 def test_a_machine_that_is_lost_costs_nothing_but_time(
     plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path, repository: Path
 ) -> None:
-    """Two nodes of a cluster, both here: one is taken away with its worker, and nothing comes in its place."""
+    """A cluster of two nodes on this machine: one is removed together with its worker and not replaced."""
     environment = os.environ | {"PYTHONPATH": str(repository), "RAY_USAGE_STATS_ENABLED": "0"}
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with children.start([sys.executable, "-c", NODES], env=environment, **pipes) as nodes:
@@ -255,10 +255,10 @@ def test_a_machine_that_is_lost_costs_nothing_but_time(
             nodes.stdin.write("\n")  # type: ignore[union-attr]
             nodes.stdin.flush()  # type: ignore[union-attr]
             assert nodes.stdout.readline() == "gone\n"  # type: ignore[union-attr]
-            told = finish(process)
+            err = finish(process)
         nodes.communicate("")
     check(plain)
-    assert told.count(" died: ") == 1
+    assert err.count(" died: ") == 1
 
 
 def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path, cluster: Cluster) -> None:
@@ -271,7 +271,7 @@ def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path
     assert done.returncode == 0, done.stderr
     machine, folder = done.stdout.strip().split(": ")
     assert folder == str(kept / "snapshots" / ("0" * 40))
-    assert done.stderr == "voxcpm2: fetching own/tiny on 1 machine; where it is already that is quick\n"
+    assert done.stderr == "voxcpm2: downloading own/tiny on 1 machine; machines that have it are skipped\n"
     assert machine
 
 
@@ -283,29 +283,31 @@ def test_machines_that_can_not_fetch_a_model_are_named(
     found = {"a (10.0.0.1)": Path("/cache/model"), "b (10.0.0.2)": ModelNotFound("no network")}
     monkeypatch.setattr(ray_pool, "fetch_everywhere", lambda address, model, notify: found)
     assert run(["download", "some/model", "--ray-address", "auto"]) == 3
-    told = capsys.readouterr()
-    assert told.out == "a (10.0.0.1): /cache/model\n"
-    assert told.err == "voxcpm2: b (10.0.0.2): no network\nvoxcpm2: 1 of 2 machines could not fetch some/model\n"
+    captured = capsys.readouterr()
+    assert captured.out == "a (10.0.0.1): /cache/model\n"
+    assert captured.err == "voxcpm2: b (10.0.0.2): no network\nvoxcpm2: 1 of 2 machines could not fetch some/model\n"
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
-        (["--workers", "0"], "voxcpm2: --workers is a number from 1 on, or auto, not '0'\n"),
-        (["--workers", "many"], "voxcpm2: --workers is a number from 1 on, or auto, not 'many'\n"),
-        (["--ray-address", "ray://a:1"], "voxcpm2: --ray-address is HOST:PORT or auto, given on a machine of the"),
-        (["--max-retries", "5"], "voxcpm2: --max-retries is for lines whose worker died: it needs --workers or"),
+        (["--workers", "0"], "voxcpm2: --workers must be a number from 1 on, or auto, not '0'\n"),
+        (["--workers", "many"], "voxcpm2: --workers must be a number from 1 on, or auto, not 'many'\n"),
+        (["--ray-address", "ray://a:1"], "voxcpm2: --ray-address must be HOST:PORT or auto, on a machine of the"),
+        (["--max-retries", "5"], "voxcpm2: --max-retries needs --workers or --ray-address"),
     ],
 )
-def test_what_is_no_crew_is_refused(options: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_worker_options_are_refused(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert run(["batch", LINES, "-o", "out", *options]) == 2
-    assert capsys.readouterr().err.startswith(told)
+    assert capsys.readouterr().err.startswith(message)
 
 
-def test_a_cluster_that_does_not_answer_is_told_in_a_line(tiny_checkpoint: Path) -> None:
-    told = finish(start(tiny_checkpoint, "--ray-address", "127.0.0.1:1"), code=2)
-    assert told.splitlines()[-1].startswith("voxcpm2: no Ray cluster answers at 127.0.0.1:1: ConnectionRefusedError: ")
-    assert told.endswith("; `ray start --head` makes this machine one\n") and told.count("\n") == 2
+def test_a_cluster_that_does_not_answer_is_reported_in_one_line(tiny_checkpoint: Path) -> None:
+    err = finish(start(tiny_checkpoint, "--ray-address", "127.0.0.1:1"), code=2)
+    assert err.splitlines()[-1].startswith("voxcpm2: no Ray cluster answers at 127.0.0.1:1: ConnectionRefusedError: ")
+    assert err.endswith("; `ray start --head` makes this machine one\n") and err.count("\n") == 2
 
 
 def test_without_ray_one_line_says_how_to_get_it(

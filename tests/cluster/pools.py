@@ -1,6 +1,6 @@
-"""Workers as threads of the tests' own process: the real worker and the real driver, without Ray between them.
+"""Workers as threads of the test process: the real worker and the real driver, without Ray between them.
 
-And how to find those that are processes of Ray's.
+Also finds the processes of workers that do run on Ray.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class ThreadHandle:
         self.worker = Worker(config)
         self.pool = pool
         self.alive, self._gone = True, False
-        self.frozen = False  # it answers nothing more until it is killed
+        self.frozen = False  # True: it does not answer until it is killed
         self._pool = ThreadPoolExecutor(8)
         self._open: set[Future[Any]] = set()
 
@@ -86,7 +86,7 @@ class ThreadHandle:
             give(value)
 
     def die(self) -> None:
-        """All that was asked is lost, as with a process that is gone."""
+        """Fail all open calls, as when a process dies."""
         self.alive = self.frozen = False
         for answer in list(self._open):
             self._answer(answer, answer.set_exception, WorkerDied("it was killed"))
@@ -104,13 +104,15 @@ class ThreadHandle:
 
 
 class ThreadPool:
-    """made: all workers so far.  shared: values put where all find them.
+    """A pool of workers in threads.
 
-    before, after: called with a worker, a method and its values, by the driver's thread, when that is asked of it.
+    made:          all workers so far.
+    shared:        all values shared so far.
+    before, after: hooks, called in the driver's thread around each call of a worker with worker, method and values.
     """
 
     def __init__(self, size: int, *config: WorkerConfig):
-        """config: of the first, second, ... worker; the last ones of all that follow."""
+        """config: of the first, second, ... worker; all further workers use the last one."""
         self.size = size
         self.made: list[ThreadHandle] = []
         self.shared: list[EncodedVoice] = []
@@ -128,7 +130,7 @@ class ThreadPool:
 
 
 def workers_of(driver: int) -> list[int]:
-    """Processes of Ray workers below this one, wherever they are."""
+    """Return the ids of all Ray worker processes below a driver's process."""
     parents, found = {}, []
     for entry in Path("/proc").iterdir():
         if entry.name.isdecimal():
@@ -142,7 +144,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 def busiest(driver: int) -> int:
-    """The worker that has computed most: it has loaded, and speaks."""
+    """Return the worker process with the most CPU time: it has loaded and speaks."""
 
     def computed(process: int) -> int:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
@@ -158,7 +160,7 @@ def ancestors(process: int, parents: dict[int, int]) -> Iterator[int]:
 
 @dataclass
 class PlainDisplay:
-    """What a driver reports, without a terminal."""
+    """A display without a terminal that only passes messages on."""
 
     notify: Callable[[str], None]
     watched = False
@@ -171,5 +173,5 @@ class PlainDisplay:
 
 
 def batch_run(out: Path, log: ResultLog | None, notify: Callable[[str], None] = print) -> BatchRun:
-    """A run as a driver sees it."""
+    """Make the BatchRun that a driver needs."""
     return BatchRun(Plan(), out, ModelOptions(), cast(Display, PlainDisplay(notify)), log)

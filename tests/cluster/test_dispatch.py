@@ -1,4 +1,4 @@
-"""Who speaks what: the rules one by one, then all of them under random ends, deaths and thefts."""
+"""Dispatching: the rules one by one, then all of them under random results, deaths and rebalancing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def utterances(count: int, first: int = 0) -> list[Utterance]:
 
 
 def cluster(lines: int, *rows: int, max_retries: int = 3) -> Dispatcher:
-    """Workers a, b, ... that have loaded."""
+    """Make a dispatcher with loaded workers a, b, ..."""
     dispatch = Dispatcher(max_retries)
     dispatch.add(utterances(lines))
     for name, count in zip("abcdef", rows, strict=False):
@@ -62,7 +62,7 @@ def test_after_one_death_a_line_runs_with_a_quarter_beside_it_after_two_alone() 
     dispatch.lost("b")
     dispatch.expect("c")
     dispatch.join("c", 8)
-    assert given_out(dispatch) == {"c": ["3", "4", "5"]}, "those with one death before those with two"
+    assert given_out(dispatch) == {"c": ["3", "4", "5"]}, "lines with one death go before lines with two"
     for name in "345":
         dispatch.finish("c", name)
     assert given_out(dispatch) == {"c": ["6", "7"]}
@@ -81,7 +81,7 @@ def test_a_suspect_joins_only_small_company_and_keeps_it_small() -> None:
         load.put(Task(utterances(1, n)[0], n))
     assert load.has_room_for(suspect)
     load.put(suspect)
-    assert not load.has_room_for(clean), "three are there: the suspect and two beside it"
+    assert not load.has_room_for(clean), "it holds three: the suspect and two others"
 
 
 def test_a_line_fails_when_it_may_not_run_again() -> None:
@@ -117,7 +117,7 @@ def test_at_the_tail_lines_that_have_not_begun_move_to_a_worker_that_is_under_ha
     dispatch.join("b", 4)
     assert given_out(dispatch) == {}
     assert dispatch.rebalance() == ("a", 3)
-    assert dispatch.rebalance() is None, "one answer is waited for"
+    assert dispatch.rebalance() is None, "the first answer is still open"
     dispatch.given_back("a", ["5", "4"])
     assert given_out(dispatch) == {"b": ["4", "5"]}
     assert dispatch.rebalance() is None, "b is half full"
@@ -134,7 +134,7 @@ def test_a_line_ends_once_and_where_it_is() -> None:
     dispatch.join("b", 4)
     dispatch.given_back("a", ["5"])
     given_out(dispatch)
-    assert dispatch.finish("a", "5") is None, "it is b's by now"
+    assert dispatch.finish("a", "5") is None, "b holds it now"
     assert dispatch.finish("b", "5") is not None
     assert dispatch.finish("b", "5") is None
     dispatch.given_back("gone", ["1"])
@@ -154,7 +154,7 @@ ROWS = (1, 2, 5, 8)
 def test_every_line_ends_once_whatever_happens(
     count: int, rows: list[int], max_retries: int, moves: list[tuple[int, int]]
 ) -> None:
-    """A model of the world around: moves end lines, kill workers, answer thefts, bring late lines; then all is calm."""
+    """Random moves finish lines, kill workers, give lines back and add late lines; then the rest finishes calmly."""
     dispatch = Dispatcher(max_retries)
     late = utterances(count)[count // 2 :]
     dispatch.add(utterances(count)[: count // 2])
@@ -240,7 +240,7 @@ def test_every_line_ends_once_whatever_happens(
 
 @pytest.mark.parametrize("lines", [400])
 def test_two_workers_are_given_the_same_work_to_the_end(lines: int) -> None:
-    """Each ends a line a turn: neither is idle before the other."""
+    """Each worker finishes one line per turn, so neither may be idle before the other."""
     dispatch = cluster(lines, 32, 32)
     for _ in range(lines // 2):
         dispatch.hand_out()

@@ -1,4 +1,4 @@
-"""Real workers and the real driver in one process: the same files as of a single session, whatever dies meanwhile."""
+"""Real workers and the real driver in one process give the files of a single session, whichever workers die."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 
 def plan_of(out: Path, recordings: list[Path], count: int = LINES, **values: Any) -> Plan:
-    """Short and long lines, one of several pieces, two voices of which one is also gone on from."""
+    """Plan short and long lines, one of several segments, with two voices, one of them also used as a prompt."""
     jobs = []
     for n in range(count):
         text = "The wind came over the hill. It did not stop there. " * 2 if n == 3 else f"Line {'word ' * (n % 5)}{n}."
@@ -70,7 +70,7 @@ def plan_of(out: Path, recordings: list[Path], count: int = LINES, **values: Any
 
 @pytest.fixture(scope="module")
 def alone(tiny_checkpoint: Path, recordings: list[Path], tmp_path_factory: pytest.TempPathFactory) -> Spoken:
-    """Files and results, by id, of one session."""
+    """Files and results of one session, by id."""
     out = tmp_path_factory.mktemp("alone")
     loaded = load_engine(ModelOptions(model=str(tiny_checkpoint), device="cpu"), print)
     plan = plan_of(out, recordings)
@@ -85,7 +85,7 @@ def files(out: Path) -> dict[str, bytes]:
 
 def logged(out: Path) -> dict[str, Any]:
     lines = [json.loads(line) for line in (out / "results.jsonl").read_text().splitlines()]
-    assert len(lines) == len({line["id"] for line in lines}), "each line is noted once"
+    assert len(lines) == len({line["id"] for line in lines}), "each line is recorded once"
     return {line["id"]: line | TIMES for line in lines}
 
 
@@ -130,7 +130,7 @@ def test_the_files_and_results_are_those_of_one_session(
     outcomes = drive(pool, plan_of(tmp_path, recordings), tmp_path)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert {name: outcome.result for name, outcome in outcomes.items()}.keys() == alone[1].keys()
-    assert len(encoded) == len(pool.shared) == 3, "two to speak like, one of them to go on from as well: each once"
+    assert len(encoded) == len(pool.shared) == 3, "two references and one prompt, each encoded once"
 
 
 def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
@@ -144,7 +144,7 @@ def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
 def test_without_a_shared_folder_files_come_as_bytes(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    """One worker shares the folder, the other sees one of that name with another probe in it."""
+    """One worker shares the folder; the other finds another probe in it."""
     out, other = tmp_path / "out", tmp_path / "elsewhere"
     out.mkdir()
     other.mkdir()
@@ -155,15 +155,15 @@ def test_without_a_shared_folder_files_come_as_bytes(
     assert (files(out), logged(out)) == alone
     assert [path.name for path in other.iterdir()] == [".voxcpm2-probe.part"]
     assert [handle.worker._scratch is None for handle in pool.made] == [True, False]
-    assert not Path(pool.made[1].worker._scratch.name).exists(), "nothing is left where it wrote"  # type: ignore[union-attr]
+    assert not Path(pool.made[1].worker._scratch.name).exists(), "its temporary folder is removed"  # type: ignore[union-attr]
 
 
 def test_lines_of_workers_that_die_run_elsewhere(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    """Three die, each some moments after it was given lines."""
+    """Three workers die, each shortly after it was given lines."""
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
-    said: list[str] = []
+    messages: list[str] = []
 
     def die(handle: ThreadHandle, method: str, values: Any) -> None:
         if method == "put" and len(pool.made) < 5:
@@ -171,11 +171,11 @@ def test_lines_of_workers_that_die_run_elsewhere(
             handle.die()
 
     pool.after = die
-    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, max_retries=9)
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, messages.append, max_retries=9)
     assert (files(tmp_path), logged(tmp_path)) == alone
-    died = [remark for remark in said if " died: it was killed" in remark]
+    died = [message for message in messages if " died: it was killed" in message]
     assert len(died) == len(pool.made) - 2 >= 3
-    assert re.search(r"; its (unfinished line runs|\d+ unfinished lines run) again$", died[0])
+    assert re.search(r"; its (unfinished line is|\d+ unfinished lines are) retried$", died[0])
 
 
 @pytest.mark.parametrize("how", ["it answers nothing", "its engine makes no step"])
@@ -187,7 +187,7 @@ def test_a_worker_that_hangs_is_taken_for_dead(
     alone: Spoken,
 ) -> None:
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
-    said: list[str] = []
+    messages: list[str] = []
     woken = threading.Event()
 
     def hang(handle: ThreadHandle, method: str, values: Any) -> None:
@@ -197,21 +197,21 @@ def test_a_worker_that_hangs_is_taken_for_dead(
 
     pool.before = hang
     try:
-        drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=2.0)
+        drive(pool, plan_of(tmp_path, recordings), tmp_path, messages.append, hang_s=2.0)
     finally:
         woken.set()
     assert (files(tmp_path), logged(tmp_path)) == alone
-    [died] = [remark for remark in said if " died: " in remark]
-    assert died.startswith("worker 1 (process ") and "died: nothing has moved there for 2 s; its " in died
+    [died] = [message for message in messages if " died: " in message]
+    assert died.startswith("worker 1 (process ") and "died: it made no progress for 2 s; its " in died
     assert len(pool.made) == 3
 
 
-def test_who_was_not_listened_to_has_not_hung(
+def test_time_the_driver_is_stopped_does_not_count_as_a_hang(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
 ) -> None:
-    """As when the command is stopped for a while (Ctrl-Z), and its workers are not."""
+    """For example the command is suspended (Ctrl-Z), and its workers are not."""
     pool = ThreadPool(2, config(tiny_checkpoint, tmp_path))
-    said: list[str] = []
+    messages: list[str] = []
     loaded: set[ThreadHandle] = set()
     pauses = iter([0, 0, 3.5])
 
@@ -222,10 +222,10 @@ def test_who_was_not_listened_to_has_not_hung(
             time.sleep(next(pauses, 0))
 
     pool.before = stop_for_a_while
-    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append, hang_s=3.0)
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, messages.append, hang_s=3.0)
     assert next(pauses, None) is None, "it was stopped"
     assert (files(tmp_path), logged(tmp_path)) == alone
-    assert len(pool.made) == 2 and not any("died" in remark for remark in said)
+    assert len(pool.made) == 2 and not any("died" in message for message in messages)
 
 
 def test_where_no_worker_can_be_started_again_the_others_go_on(
@@ -233,18 +233,18 @@ def test_where_no_worker_can_be_started_again_the_others_go_on(
 ) -> None:
     good, broken = config(tiny_checkpoint, tmp_path), config(tiny_checkpoint, tmp_path, model=str(tmp_path / "none"))
     pool = ThreadPool(2, good, good, broken)
-    said: list[str] = []
+    messages: list[str] = []
 
     def die(handle: ThreadHandle, method: str, values: Any) -> None:
         if method == "put" and handle is pool.made[0]:
             handle.die()
 
     pool.after = die
-    drive(pool, plan_of(tmp_path, recordings), tmp_path, said.append)
+    drive(pool, plan_of(tmp_path, recordings), tmp_path, messages.append)
     assert (files(tmp_path), logged(tmp_path)) == alone
     assert len(pool.made) == 3
-    [told] = [remark for remark in said if "can't be started again" in remark]
-    assert told.startswith("worker 1 can't be started again: ModelNotFound: ") and told.endswith("; 1 worker left")
+    [given_up] = [message for message in messages if "can't be restarted" in message]
+    assert given_up.startswith("worker 1 can't be restarted: ModelNotFound: ") and given_up.endswith("; 1 worker left")
 
 
 def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoint: Path, tmp_path: Path) -> None:
@@ -266,19 +266,19 @@ def test_a_line_that_takes_its_worker_with_it_is_failed_and_named(tiny_checkpoin
 def test_workers_that_die_again_and_again_end_the_run_in_a_line(tiny_checkpoint: Path, tmp_path: Path) -> None:
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path))
     pool.before = lambda handle, method, values: handle.die()
-    with pytest.raises(SynthesisError, match=r"workers died 12 times in a row and no line was spoken.*was killed"):
+    with pytest.raises(SynthesisError, match=r"workers died 12 times in a row without finishing a line.*was killed"):
         drive(pool, make_plan([Job("a", "Hello.", tmp_path / "a.wav")]), tmp_path)
     assert logged(tmp_path) == {}
 
 
-def test_a_voice_that_can_not_be_had_fails_its_own_lines(
+def test_a_voice_that_is_unavailable_fails_its_own_lines(
     tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path
 ) -> None:
     plan = plan_of(tmp_path, recordings)
     faults.arm("voice:error")
     outcomes = drive(ThreadPool(2, config(tiny_checkpoint, tmp_path)), plan, tmp_path)
     failed = {outcome.job.id for outcome in outcomes.values() if not outcome.result.ok}
-    assert failed in ({"1", "9"}, {"5"}, {"6"}), "those of the voice that came first"
+    assert failed in ({"1", "9"}, {"5"}, {"6"}), "the lines of the voice that was encoded first"
     assert {str(outcomes[name].error) for name in failed} == {"unexpected RuntimeError: a fault at voice"}
     assert len(outcomes) == LINES
 
@@ -335,7 +335,7 @@ def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tm
         drive(ThreadPool(1, uncached), plan, tmp_path)
 
 
-def test_lines_without_a_seed_get_one_here_so_that_a_second_run_speaks_the_same(
+def test_the_driver_draws_missing_seeds_so_that_a_retry_gives_the_same_audio(
     tiny_checkpoint: Path, tmp_path: Path
 ) -> None:
     plan = make_plan([Job(f"{n}", "Hello.", tmp_path / f"{n}.wav", settings=BRIEF) for n in range(3)])
@@ -368,7 +368,7 @@ def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(tiny_checkp
 
     again()
     before = files(tmp_path)
-    for values in ({}, {"nonce": "of another folder"}):  # the worker writes, and the driver
+    for values in ({}, {"nonce": "of another folder"}):  # the file is written by the worker, then by the driver
         (tmp_path / "b.wav").unlink()
         faults.arm("write:enospc")
         again(**values)
@@ -384,7 +384,7 @@ def test_a_first_file_that_could_not_be_written_leaves_its_seed(
 ) -> None:
     plan = make_plan([Job("a", "A line.", tmp_path / "a.wav", settings=BRIEF)])
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, **({} if shares else {"nonce": "of another folder"})))
-    faults.arm(f"write:enospc:{1 if shares else 2}")  # before, it writes a file that it sends
+    faults.arm(f"write:enospc:{1 if shares else 2}")  # the first write is that of the file it sends
     (outcome,) = drive(pool, plan, tmp_path).values()
     assert outcome.error is not None and "No space left on device" in str(outcome.error)
     assert type(read_results(tmp_path)["a"].seed) is int
@@ -402,7 +402,7 @@ def test_leaving_early_notes_what_is_finished(
         next(run)
         began = time.monotonic()
         run.close()
-        assert time.monotonic() - began < 5, "a worker that waits for nothing is not waited for"
+        assert time.monotonic() - began < 5, "a worker that polls for 60 s does not delay the end"
     done = logged(tmp_path)
     assert 1 <= len(done) < LINES
     assert files(tmp_path) == {name: alone[0][name] for name in done}

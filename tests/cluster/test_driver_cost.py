@@ -1,7 +1,7 @@
-"""What a line costs the driver: noted, handed out, heard of. `pytest -m long -s tests/cluster/test_driver_cost.py`.
+"""The driver's cost per line: `pytest -m long -s tests/cluster/test_driver_cost.py`.
 
-The workers here make nothing and answer at once, so that the driver is all there is to wait for. From these figures
-README computes what many GPUs run into first.
+The workers here compute nothing and answer at once, so only the driver's own work is measured. The README computes the
+limits of large clusters from these figures.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def utterances(out: Path, count: int) -> list[Utterance]:
 
 
 def result_of(job: Job, size: int = 0) -> FinishedResult:
-    told = Result(
+    result = Result(
         id=job.id,
         out=job.out.as_posix(),
         text=job.text,
@@ -72,14 +72,14 @@ def result_of(job: Job, size: int = 0) -> FinishedResult:
         fingerprint={"text": "0123456789abcdef", "voice": None, "settings": {}, "model": "0" * 16, "seed": None},
         finished="2026-01-01T00:00:00.000+00:00",
     )
-    return FinishedResult(told, bytes(size) if size else None)
+    return FinishedResult(result, bytes(size) if size else None)
 
 
 class Echo:
-    """A worker that has spoken every line the moment it is given it: `group` results an answer at most."""
+    """A worker that finishes every line at once."""
 
     def __init__(self, group: int, size: int = 0):
-        """size: bytes of a file that comes with its result."""
+        """group: maximum number of results per reply.  size: bytes of the file sent with each result."""
         self.group, self.size = group, size
         self.lines: deque[Job] = deque()
         self.changed = threading.Condition()
@@ -110,7 +110,7 @@ class Echo:
 
 
 class Near:
-    """An Echo in this thread: what is asked is answered at once, but for a `take` of nothing, which waits for lines."""
+    """An Echo in this thread: all calls are answered at once, except that `take` waits until there are lines."""
 
     def __init__(self, group: int):
         self.echo = Echo(group)
@@ -143,13 +143,13 @@ class NearFleet:
 
 
 def cost(pool: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
-    """Microseconds a line: by the clock, and of this process's processors."""
+    """Return microseconds per line: wall time, and CPU time of this process."""
     lines = utterances(out, count)
     with ResultLog(out) as log:
         run = Driver(
             pool, lines, batch_run(out, log if noted else None), options=ClusterOptions(), rate=16_000, encoder=str
         ).run()
-        first = next(run)  # when the workers have loaded
+        first = next(run)  # the workers have loaded
         clock, processor = time.perf_counter(), time.process_time()
         landed = sum(outcome.result.ok for outcome in run)
         spent = (time.perf_counter() - clock, time.process_time() - processor)
@@ -159,21 +159,21 @@ def cost(pool: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float
 
 def test_results_on_the_disk(tmp_path: Path) -> None:
     line = result_of(Job("line", TEXT, Path("line.wav"))).result
-    told = []
+    costs = []
     for group in (1, 4, 16, 64):
         with ResultLog(tmp_path) as log:
             count = max(200, 20 * group)
             began = time.perf_counter()
             for _ in range(count // group):
                 log.append(*[line] * group)
-            told.append(f"{group} a sync: {1e6 * (time.perf_counter() - began) / count:.0f}")
-    print(f"\nresults.jsonl, microseconds a line: {', '.join(told)}")
+            costs.append(f"{group} per sync: {1e6 * (time.perf_counter() - began) / count:.0f}")
+    print(f"\nresults.jsonl, microseconds per line: {', '.join(costs)}")
 
 
 def test_logic_alone(tmp_path: Path) -> None:
     for size, count in ((1, 20_000), (100, 40_000), (1000, 200_000)):
         _, processor = cost(NearFleet(size, 16), tmp_path, count, noted=False)
-        print(f"\n{size} workers, 16 results a report, not noted: {processor:.0f} us of the processor a line", end="")
+        print(f"\n{size} workers, 16 results per reply, not recorded: {processor:.0f} us of CPU time per line", end="")
     print()
 
 
@@ -201,7 +201,7 @@ def test_through_ray(cluster: Any, tmp_path: Path, group: int, size: int) -> Non
     pool = WorkerPool(nothing, Placement(2, 0, 0, 1, "cpu"))
     clock, processor = cost(pool, tmp_path, 1000 if size else 200 * max(16, group), noted=True)
     print(
-        f"\n2 workers on Ray, {group} results a report{f' with files of {size:,} bytes' if size else ''}, noted: "
-        f"{clock:.0f} us a line, {processor:.0f} us of the driver's processors",
-        file=sys.__stdout__,  # the other one is Ray's
+        f"\n2 workers on Ray, {group} results per reply{f' with files of {size:,} bytes' if size else ''}, recorded: "
+        f"{clock:.0f} us per line, {processor:.0f} us of the driver's CPU time",
+        file=sys.__stdout__,  # sys.stdout is redirected while Ray is connected
     )

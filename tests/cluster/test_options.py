@@ -34,12 +34,12 @@ def test_what_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("workers", "address", "told"),
+    ("workers", "address", "message"),
     [("0", None, "--workers"), ("-1", None, "--workers"), ("two", None, "--workers"), ("2", " ", "--ray-address")],
 )
-def test_what_is_refused(workers: str, address: str | None, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_refused(workers: str, address: str | None, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(options, "missing", lambda extra: [])
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         cluster_options(workers, address, None)
 
 
@@ -60,7 +60,7 @@ def test_one_module_imports_ray(repository: Path) -> None:
         ("voxcli.cli.main", "ray"),
         ("voxcli.run.batch", "ray"),
         ("voxcli.run.session", "ray"),
-        ("voxcli.cluster.worker", "torch"),  # a worker tells torch its threads before that is there
+        ("voxcli.cluster.worker", "torch"),  # a worker sets the number of threads before it imports torch
         ("voxcli.cluster.driver", "torch"),
     ],
 )

@@ -7,7 +7,7 @@ from voxcli.errors import DeviceError, InputError
 
 
 @pytest.fixture(autouse=True)
-def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_thread_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
@@ -31,28 +31,28 @@ def test_what_each_worker_gets(
     assert place_workers(count, device, nodes, alone=alone) == found
 
 
-def test_a_number_of_threads_that_was_said_is_that_of_every_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_sets_the_threads_of_every_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
     assert place_workers(None, "auto", [(4, 0)], alone=True) == Placement(4, 0, 0, 1, "auto")
     assert place_workers(1, "auto", [(4, 0)], alone=True) == Placement(1, 0, 0, 1, "auto")
 
 
 @pytest.mark.parametrize(
-    ("count", "device", "nodes", "kind", "told"),
+    ("count", "device", "nodes", "kind", "message"),
     [
-        (3, "auto", [(16, 2)], InputError, "--workers 3 are more than the 2 GPUs"),
-        (5, "cpu", [(2, 0), (2, 0)], InputError, "more than the cluster's cores have room for"),
+        (3, "auto", [(16, 2)], InputError, r"--workers 3 exceeds the number of GPUs \(2\)"),
+        (5, "cpu", [(2, 0), (2, 0)], InputError, "cores have room for 4 workers with 1 thread each, not 5"),
         (1, "cuda:1", [(16, 2)], DeviceError, "names one GPU"),
-        (1, "cuda", [(16, 0)], DeviceError, "no GPU is known to Ray here"),
+        (1, "cuda", [(16, 0)], DeviceError, "Ray finds no GPU here"),
     ],
 )
 def test_what_there_is_no_room_for(
-    count: int, device: str, nodes: list[tuple[int, int]], kind: type[Exception], told: str
+    count: int, device: str, nodes: list[tuple[int, int]], kind: type[Exception], message: str
 ) -> None:
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         place_workers(count, device, nodes, alone=False)
 
 
-def test_it_says_what_it_comes_to() -> None:
+def test_it_prints_workers_and_threads() -> None:
     assert str(Placement(1, 0, 0, 2, "cpu")) == "1 worker with 2 threads"
     assert str(Placement(8, 0, 1, 2, "cuda")) == "8 workers with one GPU each"

@@ -1,4 +1,4 @@
-"""What goes in and out of a worker, and what a real engine does with a feed that has nothing now."""
+"""A worker's queues, and how a real engine treats a feed that has nothing at the moment."""
 
 from __future__ import annotations
 
@@ -28,58 +28,58 @@ def result(name: str, status: str = "ok") -> Result:
 
 
 def test_lines_go_in_order_and_the_last_ones_come_back() -> None:
-    inbox = WorkQueue()
-    inbox.put([utterance(name) for name in "abcd"])
-    first = inbox.next()
+    work = WorkQueue()
+    work.put([utterance(name) for name in "abcd"])
+    first = work.next()
     assert first is not None and first.job.id == "a"
-    assert inbox.give_back(2) == ["d", "c"]
-    assert inbox.give_back(9) == ["b"]
-    assert inbox.give_back(1) == [] and inbox.next() is None
-    inbox.put([utterance("e")])
-    assert inbox.wait()
-    inbox.close()
-    assert not inbox.wait() and inbox.next() is None, "what has not begun never does"
+    assert work.give_back(2) == ["d", "c"]
+    assert work.give_back(9) == ["b"]
+    assert work.give_back(1) == [] and work.next() is None
+    work.put([utterance("e")])
+    assert work.wait()
+    work.close()
+    assert not work.wait() and work.next() is None, "after close nothing begins"
 
 
-def test_an_errand_is_done_by_the_thread_that_speaks_waiting_or_not() -> None:
-    inbox, done = WorkQueue(), []
-    speaking = threading.Thread(target=inbox.wait)
+def test_a_sent_call_runs_in_the_thread_that_speaks_waiting_or_not() -> None:
+    work, done = WorkQueue(), []
+    speaking = threading.Thread(target=work.wait)
     speaking.start()
-    inbox.send(lambda: done.append(threading.current_thread()))
+    work.send(lambda: done.append(threading.current_thread()))
     deadline = time.monotonic() + 10
     while not done and time.monotonic() < deadline:
         time.sleep(0.01)
     assert done == [speaking]
-    inbox.put([utterance("a")])
+    work.put([utterance("a")])
     speaking.join(10)
     assert not speaking.is_alive()
-    inbox.send(lambda: done.append(threading.current_thread()))
-    assert inbox.next() is not None and done[1] is threading.current_thread()
+    work.send(lambda: done.append(threading.current_thread()))
+    assert work.next() is not None and done[1] is threading.current_thread()
 
 
 def test_results_wait_until_they_are_asked_for_and_no_more_bytes_than_allowed() -> None:
-    outbox = ResultQueue(limit=10, content=lambda result: b"12345678")
-    outbox.append(result("a"))
-    outbox.append(result("b"))  # 8 bytes are held: there is room
-    third = threading.Thread(target=outbox.append, args=(result("c"),))
+    results = ResultQueue(limit=10, content=lambda result: b"12345678")
+    results.append(result("a"))
+    results.append(result("b"))  # 8 bytes are held: there is room
+    third = threading.Thread(target=results.append, args=(result("c"),))
     third.start()
     third.join(0.1)
     assert third.is_alive(), "16 bytes are held: it waits"
-    assert [landed.result.id for landed in outbox.take(0.0, 0.0, 12)] == ["a"], "two would be 16 bytes"
+    assert [landed.result.id for landed in results.take(0.0, 0.0, 12)] == ["a"], "two would be 16 bytes"
     third.join(10)
     assert not third.is_alive()
-    assert [landed.content for landed in outbox.take(0.0, 0.0, 99)] == [b"12345678"] * 2
-    outbox.append(result("d", "failed"))
-    assert [landed.content for landed in outbox.take(0.0, 0.0, 1)] == [None], "what failed has no file"
-    assert outbox.take(0.01, 0.0, 1) == []
+    assert [landed.content for landed in results.take(0.0, 0.0, 99)] == [b"12345678"] * 2
+    results.append(result("d", "failed"))
+    assert [landed.content for landed in results.take(0.0, 0.0, 1)] == [None], "a failed line has no file"
+    assert results.take(0.01, 0.0, 1) == []
 
 
 def test_one_that_waits_is_woken_when_the_session_has_ended() -> None:
-    outbox = ResultQueue(limit=1)
+    results = ResultQueue(limit=1)
     waited: list[object] = []
-    waiting = threading.Thread(target=lambda: waited.append(outbox.take(60.0, 60.0, 1)))
+    waiting = threading.Thread(target=lambda: waited.append(results.take(60.0, 60.0, 1)))
     waiting.start()
-    outbox.wake()
+    results.wake()
     waiting.join(10)
     assert waited == [[]]
 
@@ -96,7 +96,7 @@ def request(engine: Engine, n: int) -> Request:
 
 
 def test_a_feed_is_asked_again_after_each_step_and_little_ahead(engine: Engine) -> None:
-    """Of 12 requests most have not been asked for when the first clip is there; each NOT_YET costs a step, no clip."""
+    """At most 8 of 12 requests have been pulled when the first clip is done; a NOT_YET delays the feed by a step."""
     pulled: list[int] = []
 
     def feed() -> Iterator[Request | NotYet]:

@@ -15,7 +15,7 @@ REPORT = BenchReport("a model", "cpu", "2.13", 1, "float32", "torch", 25, 0.16, 
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "told"),
+    ("name", "kind", "message"),
     [
         ("none/x.png", OutputError, "there is no folder"),
         ("deep.png", OutputError, "this is a folder"),
@@ -24,10 +24,10 @@ REPORT = BenchReport("a model", "cpu", "2.13", 1, "float32", "torch", 25, 0.16, 
     ],
 )
 def test_what_can_not_be_written_is_refused_before_the_work(
-    tmp_path: Path, name: str, kind: type[Exception], told: str
+    tmp_path: Path, name: str, kind: type[Exception], message: str
 ) -> None:
     (tmp_path / "deep.png").mkdir()
-    with pytest.raises(kind, match=told):
+    with pytest.raises(kind, match=message):
         check_plot(tmp_path / name)
 
 

@@ -39,8 +39,8 @@ def holder(folder: Path) -> subprocess.Popen[str]:
 
 def test_a_lock_tells_its_holder_and_leaves_nothing(tmp_path: Path) -> None:
     with FolderLock(tmp_path, no_remark):
-        told = (tmp_path / LOCK_NAME).read_text()
-        assert told == f"process {os.getpid()} on {socket.gethostname()}\n"
+        content = (tmp_path / LOCK_NAME).read_text()
+        assert content == f"process {os.getpid()} on {socket.gethostname()}\n"
     assert list(tmp_path.iterdir()) == []
     with FolderLock(tmp_path, no_remark):
         pass
@@ -136,8 +136,8 @@ def test_a_lock_that_is_a_link_is_refused_and_what_it_leads_to_stays(tmp_path: P
     (folder / LOCK_NAME).symlink_to(outside)
     with pytest.raises(OutputError) as caught, FolderLock(folder, no_remark):
         pass
-    told = f"can't lock {folder}: {folder / LOCK_NAME} is a link; remove it, or choose another folder"
-    assert str(caught.value) == told
+    message = f"can't lock {folder}: {folder / LOCK_NAME} is a link; remove it, or choose another folder"
+    assert str(caught.value) == message
     assert outside.read_text() == KEPT
     assert (folder / LOCK_NAME).is_symlink()
 

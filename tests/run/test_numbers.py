@@ -153,9 +153,9 @@ def test_the_command_says_so(
     monkeypatch.chdir(tmp_path)
     Path("lines.txt").write_text("New.\nOne.\nTwo.\n")
     assert command(["batch", "lines.txt", "-o", "out", "--dry-run"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
         "lines.txt: plain text of 3 lines",
         "3 lines numbered other than by place: what was made before keeps its name",
     ]
-    assert "2 lines done before and unchanged, 1 to speak (1 new)" in told
+    assert "2 lines done before and unchanged, 1 to speak (1 new)" in lines

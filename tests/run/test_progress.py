@@ -41,10 +41,10 @@ def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool) -> 
             assert task.description == "1/2 lines"
             assert task.completed == pytest.approx(len("Hello there.") / 15 + 20 * PATCH_S)
         display.notify("look at [this]")
-    told = screen.getvalue()
-    assert "voxcpm2: look at [this]\n" in told
+    text = screen.getvalue()
+    assert "voxcpm2: look at [this]\n" in text
     if not watched:
-        assert told == "voxcpm2: look at [this]\n"
+        assert text == "voxcpm2: look at [this]\n"
 
 
 def test_a_failure_counts_as_a_line_and_makes_no_sound() -> None:

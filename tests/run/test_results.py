@@ -119,10 +119,10 @@ def test_the_file_of_another_program_is_refused_and_stays(tmp_path: Path, other:
     path = tmp_path / "results.jsonl"
     content = OTHERS[other].encode("utf-16-le" if other.startswith("results") else "utf-8")
     path.write_bytes(content)
-    told = f"{path} is another program's, it holds no results: move it away, or choose another folder"
+    message = f"{path} is another program's, it holds no results: move it away, or choose another folder"
     with pytest.raises(OutputError) as caught, ResultLog(tmp_path):
         pass
-    assert str(caught.value) == told
+    assert str(caught.value) == message
     with pytest.raises(OutputError, match="is another program's"):
         read_results(tmp_path)
     assert path.read_bytes() == content
@@ -143,11 +143,11 @@ def test_the_history_of_a_line_is_its_last_result_and_the_last_that_was_ok(tmp_p
     with ResultLog(tmp_path) as log:
         assert log.history == {}
         log.append(replace(OK, seed=1), OK, replace(failed, id="b"), failed, replace(failed, error="y"))
-    told = {"b": History(replace(failed, id="b"), None), "a": History(replace(failed, error="y"), OK)}
-    assert read_history(tmp_path) == told
+    history = {"b": History(replace(failed, id="b"), None), "a": History(replace(failed, error="y"), OK)}
+    assert read_history(tmp_path) == history
     assert {name: result.ok for name, result in read_results(tmp_path).items()} == {"b": False, "a": False}
     with ResultLog(tmp_path) as log:
-        assert log.history == told
+        assert log.history == history
         log.append(replace(OK, seed=9))
     assert read_history(tmp_path)["a"] == History(replace(OK, seed=9), replace(OK, seed=9))
     assert (tmp_path / "results.jsonl").read_text() == written(replace(failed, id="b"), replace(OK, seed=9))

@@ -181,13 +181,13 @@ def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, 
         assert process.stdout is not None and process.stderr is not None
         assert process.stdout.read(4) == b"RIFF"
         process.stdout.close()
-        (told,) = process.stderr.read().decode().splitlines()
+        (message,) = process.stderr.read().decode().splitlines()
     assert process.returncode == 1
-    assert told.startswith("voxcpm2: stdout was closed after ")
+    assert message.startswith("voxcpm2: stdout was closed after ")
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         (["-o", "-", "--subtitles", "srt"], "--subtitles needs an audio file"),
         (["-o", "-", "--level", "-20"], "--level needs the whole audio"),
@@ -195,9 +195,13 @@ def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, 
     ],
 )
 def test_options_that_do_not_go_together(
-    options: list[str], told: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert run(["synth", "Hello.", *options, "--model", "nowhere"]) == 2
     shown = capsys.readouterr()
-    assert told in shown.err and shown.out == ""
+    assert message in shown.err and shown.out == ""

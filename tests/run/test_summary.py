@@ -64,6 +64,6 @@ def test_a_summary_of_nothing_claims_no_speed() -> None:
 
 def test_one_line_tells_what_a_single_run_made() -> None:
     summary = Summary(model="demo voice on cpu, float32")
-    told = summary.one_line(OK, Path("a.wav"))
-    assert told == "a.wav: 30.0 s of audio in 6.0 s, seed 7 (demo voice on cpu, float32)"
+    line = summary.one_line(OK, Path("a.wav"))
+    assert line == "a.wav: 30.0 s of audio in 6.0 s, seed 7 (demo voice on cpu, float32)"
     assert "cut off at 30.0 s" in summary.one_line(replace(OK, stop_reason="length"), Path("a.wav"))

@@ -112,11 +112,11 @@ def test_a_recording_may_be_a_reference_and_a_prompt(tmp_path: Path) -> None:
 def test_what_was_done_to_a_recording_is_told_once_and_noted_for_all(tmp_path: Path) -> None:
     path = recording(tmp_path / "v.wav", rate=44_100)
     todo = utterances({"ref": path}, {"ref": path}, {"voice": named(tmp_path / "anna.safetensors")})
-    said: list[str] = []
-    with voices_of(FakeEngine(), todo, said.append) as voices:
+    messages: list[str] = []
+    with voices_of(FakeEngine(), todo, messages.append) as voices:
         notes = [voices.of(utterance.job).notes for utterance in todo]
     assert notes == [("44.1 kHz mono -> 16 kHz mono",)] * 2 + [INFO.notes]
-    assert said == [f"{path}: 44.1 kHz mono -> 16 kHz mono"], "of a named voice it was told when that was made"
+    assert messages == [f"{path}: 44.1 kHz mono -> 16 kHz mono"], "of a named voice it was told when that was made"
 
 
 def test_a_recording_that_can_not_be_read_fails_those_who_need_it(tmp_path: Path) -> None:

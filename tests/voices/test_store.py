@@ -85,14 +85,14 @@ def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"a\.safetensors") as caught:
             read(path)
         assert "\n" not in str(caught.value)
-    for latents, told in (
+    for latents, message in (
         ({"prompt": LATENTS["reference"]}, "it has no reference"),
         ({"reference": LATENTS["reference"][0]}, "or latents of another shape"),
         ({"reference": LATENTS["reference"][:0]}, "or latents of another shape"),
         (LATENTS, "it has words and no prompt"),
     ):
         write_voice(path, INFO, latents)
-        with pytest.raises(InputError, match=rf"a\.safetensors is damaged: .*{told}"):
+        with pytest.raises(InputError, match=rf"a\.safetensors is damaged: .*{message}"):
             check_voice_file(path)
     write_voice(path, INFO, {"reference": np.full((1, 2, 4), np.nan, np.float32)})
     with pytest.raises(InputError, match="is damaged: its reference is not made of numbers"):

@@ -1,4 +1,4 @@
-"""Where the results of many workers land: files that came as bytes are written, and every result is noted."""
+"""Collect the results of many workers: write files that arrived as bytes and append every result to the log."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from voxcli.jobs.result import Outcome, failure, now
 from voxcli.run.profile import StageTimer
 from voxcli.run.results import ResultLog
 
-WRITERS = 8  # files of one report that are written at once: most of that is waiting for the disk
+WRITERS = 8  # files of one reply written at once: the time goes into waiting for the disk
 
 
 class ResultCollector:
-    """Inside a `with` block. out: the folder of the output.  log: None where nothing is noted."""
+    """Writes files and results; use it as a context manager.
+
+    out: the output folder.
+    log: the results log; None if results are not recorded.
+    """
 
     def __init__(self, out: Path, log: ResultLog | None, timer: StageTimer):
         self.out, self.log, self.timer = out, log, timer
@@ -32,20 +36,20 @@ class ResultCollector:
         self._writers.shutdown()
 
     def placed(self, landed: Sequence[tuple[Utterance, FinishedResult]]) -> list[tuple[Utterance, Outcome]]:
-        """Their files are where they belong; one that can't be written is a failure."""
+        """Write the files that came as bytes. A file that can't be written makes its line a failure."""
         if any(each.content is not None for _, each in landed):
             with self.timer("files"):
                 return list(self._writers.map(self._place, landed))
         return list(map(self._place, landed))
 
     def note(self, outcomes: Sequence[Outcome]) -> None:
-        """Those that landed together share a sync. Raises OutputError."""
+        """Append results to the log, with one sync for all of them. Raises OutputError when that fails."""
         if self.log is not None:
             with self.timer("results"):
                 self.log.append(*(outcome.result for outcome in outcomes))
 
     def _place(self, pair: tuple[Utterance, FinishedResult]) -> tuple[Utterance, Outcome]:
-        """May run in a thread."""
+        """Write one file; may run in a writer thread."""
         utterance, landed = pair
         job, result = utterance.job, landed.result
         if landed.content is not None:

@@ -1,12 +1,13 @@
-"""Which worker speaks which line, who takes a line back, and what becomes of the lines of a worker that died.
+"""Assign lines to workers, move lines between workers, and decide what happens to the lines of a worker that died.
 
-Logic alone: no Ray, no clock, no engine. Lines are handed out longest first, to each worker as many as its engine has
-rows and half as many again, but never more than its share of what is left. A line whose worker died is a suspect and
-runs in ever smaller company, so that an innocent is not blamed: after one death with at most a quarter of the batch
-beside it, after two alone. Suspects come after all others: what they may break then is little.
+Pure logic: no Ray, no clock, no engine. Lines are handed out longest first. A worker holds 1.5 times as many lines as
+its engine has rows, but never more than its share of the lines that are left.
 
-A line fails when it may not run again, and sooner when it is found out: its worker died twice while it was alone there,
-and no worker died without it. Where others died as well, it may be the machines, and the line has all its retries.
+We cannot tell which line killed a worker, so all of its lines are retried last, in smaller batches: after one death
+with at most a quarter of the batch beside it, after two deaths alone. By then little other work can be lost.
+
+A line fails when its retries are used up. It fails sooner when its worker died twice while it ran alone and no worker
+died without it. If workers died without it, the machines may be at fault, and the line keeps all its retries.
 """
 
 from __future__ import annotations
@@ -17,15 +18,20 @@ from dataclasses import dataclass, field
 
 from voxcli.jobs.plan import Utterance
 
-SPARE = 2  # a worker is given its rows and one of so many of them beyond: what it begins before it is heard again
+SPARE = 2  # a worker gets rows / SPARE lines more than it has rows: work for the time until its next poll
 QUARTER = 4
 ALONE = 2  # deaths after which a line runs alone
-FOUND_OUT = 2  # deaths of workers that it was alone in
+FOUND_OUT = 2  # deaths while running alone after which a line fails
 
 
 @dataclass(eq=False)
 class Task:
-    """place: in the plan, longest first.  deaths: of workers that had it, and `alone` had nothing else."""
+    """A line and the deaths of the workers that held it.
+
+    place:  position in the plan, longest first.
+    deaths: workers that died while they held the line.
+    alone:  those of them that held no other line.
+    """
 
     utterance: Utterance
     place: int
@@ -38,19 +44,19 @@ class Task:
 
     @property
     def stage(self) -> int:
-        """0 for no suspect, 1 for one in small company, 2 for one that runs alone."""
+        """0: no worker died with it. 1: runs in a quarter batch. 2: runs alone."""
         return min(self.deaths, ALONE)
 
 
 @dataclass(eq=False)
 class WorkerLoad:
-    """A worker as the dispatcher sees it.
+    """The dispatcher's view of a worker.
 
-    rows:     of its engine; 0 until it has loaded.
-    lines:    handed out and not ended, in that order.
-    suspects: how many of those are suspects.
-    asked:    some have been asked back, and the answer is not here yet.
-    drained:  it has begun all it has.
+    rows:     rows of its engine; 0 until it has loaded.
+    lines:    unfinished lines it holds, in the order they were handed out.
+    suspects: how many of those were held by a worker that died.
+    asked:    it was asked to give lines back and has not answered yet.
+    drained:  it has begun all lines it holds.
     """
 
     rows: int = 0
@@ -75,19 +81,19 @@ class WorkerLoad:
         return self.rows + max(1, self.rows // SPARE)
 
     def beside(self, line: Task) -> int:
-        """Most lines that may run beside this one here."""
+        """Maximum number of lines that may run beside this one."""
         return (self.capacity - 1, self.rows // QUARTER, 0)[line.stage]
 
     @property
     def limit(self) -> int:
-        """Lines that it may have, for those it has."""
+        """Maximum number of lines, given the lines it holds now."""
         if not self.suspects:
             return self.capacity
         return 1 + min(map(self.beside, self.lines.values()))
 
     @property
     def underfull(self) -> bool:
-        """Under half full, and free to take more."""
+        """True if it is less than half full and may take more lines."""
         return 0 < self.rows > 2 * len(self.lines) < 2 * self.limit
 
     def has_room_for(self, line: Task) -> bool:
@@ -95,21 +101,21 @@ class WorkerLoad:
 
 
 class Dispatcher:
-    """max_retries: how often a line is run again whose worker died."""
+    """Hands out lines. max_retries: how often a line is retried after its worker died."""
 
     def __init__(self, max_retries: int):
         self.max_retries = max_retries
         self.loads: dict[str, WorkerLoad] = {}
         self.unfinished = 0
-        self.deaths = 0  # of workers that had lines
-        self._queues: tuple[list[tuple[int, Task]], ...] = ([], [], [])  # heaps by stage, then by place
+        self.deaths = 0  # workers that died while they held lines
+        self._queues: tuple[list[tuple[int, Task]], ...] = ([], [], [])  # one heap per stage, ordered by place
         self._places = 0
-        self._changed: set[str] = set()  # those that may take more than when they were last looked at
-        self._underfull: set[str] = set()  # those under half full, and perhaps some that no longer are
+        self._changed: set[str] = set()  # workers that may take more since the last hand_out
+        self._underfull: set[str] = set()  # superset of the workers that are less than half full
 
     # -- lines in -----------------------------------------------------------------------------------------------
     def add(self, utterances: Iterable[Utterance]) -> None:
-        """In the order of the plan, or later: those whose voice was waited for."""
+        """Queue lines, in the order of the plan. Lines whose voice was not ready yet are added later."""
         for utterance in utterances:
             self._push(Task(utterance, self._places))
             self._places += 1
@@ -125,19 +131,19 @@ class Dispatcher:
 
     # -- workers come and go ------------------------------------------------------------------------------------
     def expect(self, name: str) -> None:
-        """A worker is on its way: its share of the lines is kept for it."""
+        """Register a worker that is loading and reserve its share of the lines."""
         self.loads[name] = WorkerLoad()
 
     def join(self, name: str, rows: int) -> None:
-        """It has loaded, or its engine now has fewer rows."""
+        """Record that a worker has loaded or that its batch shrank."""
         self.loads[name].rows = max(1, rows)
         self._underfull.add(name)
         self._changed.update(self.loads)
 
     def lost(self, name: str) -> list[Task]:
-        """A worker died, or is no longer waited for. Its lines run again; those that may not are returned: they failed.
+        """Remove a worker that died or is too late, requeue its lines, and return the lines that failed.
 
-        Which of them killed it is not known, so that each counts one death.
+        Any of its lines may have killed it, so each of them counts one death.
         """
         load, failed = self.loads.pop(name), []
         self._changed.discard(name)
@@ -166,7 +172,10 @@ class Dispatcher:
 
     # -- lines out ----------------------------------------------------------------------------------------------
     def hand_out(self) -> dict[str, list[Task]]:
-        """To every worker what it may take now, the emptiest first and one at a time, so that all get long ones."""
+        """Assign queued lines to workers and return the new lines of each.
+
+        The emptiest worker gets a line first, one line at a time, so that long lines are spread over all workers.
+        """
         given: dict[str, list[Task]] = {}
         share = -(-self.unfinished // max(1, len(self.loads)))
         order = [(self._filled(name), name) for name in self._changed if self.loads[name].rows]
@@ -192,7 +201,7 @@ class Dispatcher:
         return None
 
     def finish(self, name: str, identity: str) -> Task | None:
-        """A line has ended there. None when it was not that worker's any more: whoever has it now ends it."""
+        """Record that a worker finished a line. Returns None if that worker no longer holds the line."""
         load = self.loads.get(name)
         line = load.drop(identity) if load is not None else None
         if line is not None:
@@ -203,7 +212,10 @@ class Dispatcher:
 
     # -- the tail -----------------------------------------------------------------------------------------------
     def rebalance(self) -> tuple[str, int] | None:
-        """When nothing is queued and a worker is under half full: from whom to ask how many lines back."""
+        """Name a worker and the number of lines to ask back from it; None if there is nothing to move.
+
+        Lines move once nothing is queued and a worker is less than half full.
+        """
         if self.queued:
             return None
         underfull = self._underfull = {name for name in self._underfull if self.loads[name].underfull}
@@ -211,7 +223,7 @@ class Dispatcher:
             return None
         ready = {name: len(load.lines) for name, load in self.loads.items() if load.rows}
         if len(underfull) <= sum(load.asked for load in self.loads.values()):
-            return None  # what was asked back already is on its way to them
+            return None  # lines already asked back will go to them
         emptiest = min(underfull, key=ready.__getitem__)
         givers = [name for name in ready if not (self.loads[name].asked or self.loads[name].drained)]
         fullest = max(givers, key=ready.__getitem__, default=emptiest)
@@ -222,7 +234,7 @@ class Dispatcher:
         return fullest, count
 
     def given_back(self, name: str, identities: Iterable[str]) -> None:
-        """What a worker that was asked had not begun: other workers may have it."""
+        """Requeue lines that a worker had not begun and gave back."""
         load = self.loads.get(name)
         if load is None:
             return

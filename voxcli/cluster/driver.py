@@ -1,7 +1,7 @@
-"""A run with many workers, from the side that drives it: lines out, results in, dead workers made anew.
+"""Drive a run with many workers: hand out lines, collect results, replace workers that died.
 
-It waits for one thing at a time: whatever a worker or a reader of voices has finished comes as an event. What becomes
-of lines is decided in `dispatch`, where workers live is known to a `WorkerPool`; results are noted here alone.
+One thread waits for events: a worker or a voice reader has finished something. `dispatch` decides which worker gets
+which line, a `WorkerPool` knows where workers live, and only the driver records results.
 """
 
 from __future__ import annotations
@@ -31,19 +31,21 @@ from voxcli.run.profile import MODEL
 from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice
 
-MAX_FRUITLESS_DEATHS = 12  # deaths in a row, or four of each worker, without one line spoken: then it is not the lines
-LATE_S = 30.0  # after that no share of the lines is kept for a worker that has not loaded
+# Deaths in a row (or four per worker, if that is more) without a finished line: then the lines are not the cause.
+MAX_FRUITLESS_DEATHS = 12
+LATE_S = 30.0  # how long a share of the lines is reserved for a worker that has not loaded
 ENCODES = 2  # voices that one worker encodes at once
-PATIENCE_S = 10.0  # for workers to finish the files they are at, when a run ends before its time
+PATIENCE_S = 10.0  # how long workers may take to finish their current files when a run ends early
 
 
 class Driver:
-    """Runs utterances, longest first, on a pool of workers.
+    """Runs utterances on a pool of workers, longest first.
 
-    run:         its folder, in which all files lie, its log, display and timer.
-    options:     how often a line is retried, and when a worker counts as hung.
-    rate:        of the model's voice encoder in Hz, and `encoder` gives its identity.
-    poll_s:      how long a worker waits for a result before it answers that there is none.
+    run:     the output folder that contains all files, the results log, the display and the timer.
+    options: how often a line is retried, and when a worker counts as hung.
+    rate:    sample rate of the model's voice encoder in Hz.
+    encoder: returns the identity of that encoder; called only if there are named voices.
+    poll_s:  how long a worker waits for a result before it replies that there is none.
     """
 
     def __init__(
@@ -60,14 +62,14 @@ class Driver:
         self.pool, self.batch, self.out, self.notify = pool, run, run.out, run.display.notify
         self.dispatch = Dispatcher(options.max_retries)
         self._hang_s = options.hang_s
-        self._poll_s = min(poll_s, options.hang_s / 3)  # one that works must have answered several times by then
+        self._poll_s = min(poll_s, options.hang_s / 3)  # a working worker replies several times in that time
         self._utterances = [_seeded(utterance) for utterance in utterances]
         self._left = len(self._utterances)
         self._records: dict[str, WorkerRecord] = {}
         self._fruitless = 0
         self._ending = False
-        self._unheard: set[str] = set()  # lines whose worker went without a word about them
-        self._looked = time.monotonic()  # for those that are late
+        self._unheard: set[str] = set()  # lines whose worker ended without reporting them
+        self._looked = time.monotonic()  # last check for late and hung workers
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
         self._collector = ResultCollector(run.out, run.log, run.timer)
@@ -81,7 +83,7 @@ class Driver:
         )
 
     def run(self) -> Iterator[Outcome]:
-        """Outcomes as they land. Raises VoxError when a worker can't load, or when they die and nothing is spoken."""
+        """Yield outcomes as they arrive. Raises VoxError when a worker can't load or workers keep dying."""
         with cleanup(), self._collector, self._voices, self._workers(), interruptible():
             self.dispatch.add(each for each in self._utterances if not each.job.voices)
             while self._left:
@@ -102,20 +104,20 @@ class Driver:
 
     @property
     def unrecorded(self) -> bool:
-        """Whether files may be there that no result names: a worker made them and could not report it."""
+        """True if there may be files without a result: a worker made them and could not report it."""
         return bool(self._unheard)
 
     def ready(self, utterances: list[Utterance]) -> None:
-        """Their voices are there."""
+        """Queue utterances whose voices are now available."""
         self.dispatch.add(utterances)
 
     # -- events -------------------------------------------------------------------------------------------------
     def when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
-        """Have `then` called with the future when that is done, by the thread that runs."""
+        """Call `then` with the future once it is done, in the driver's thread."""
         future.add_done_callback(lambda done: self._events.put((then, done)))
 
     def _hear(self, wait_s: float) -> None:
-        """The next event, and all that are there with it."""
+        """Handle the next event and all others that are queued by then."""
         with suppress(Empty):
             then, future = self._events.get(timeout=wait_s)
             then(future)
@@ -138,7 +140,7 @@ class Driver:
             self.when(worker.handle.ask("give_back", count), partial(self._given_back, worker))
         if (since := time.monotonic() - self._looked) > 1.0:
             self._looked += since
-            for worker in self._records.values():  # while nobody listened here (Ctrl-Z, a slow disk) nobody hung
+            for worker in self._records.values():  # time this process was stopped (Ctrl-Z, a slow disk) does not count
                 worker.moved += max(0.0, since - 2.0)
             self._look_for_late_ones()
             self._look_for_hung_ones()
@@ -151,15 +153,13 @@ class Driver:
             self.dispatch.lost(worker.name)
         if late:
             loaded = len(self._records) - len(unloaded)
-            self.notify(
-                f"{loaded} of {counted(len(self._records), 'worker')} loaded; the others load or wait for the cluster"
-            )
+            self.notify(f"{loaded} of {counted(len(self._records), 'worker')} loaded; waiting for the others")
 
     def _look_for_hung_ones(self) -> None:
-        """Those that answer nothing, or make no step though they have lines."""
+        """Replace workers that do not answer, or that make no step although they hold lines."""
         for worker in list(self._records.values()):
             if worker.ready is not None and self._looked - worker.moved > self._hang_s:
-                self._died(worker, WorkerDied(f"nothing has moved there for {self._hang_s:.0f} s"), hung=True)
+                self._died(worker, WorkerDied(f"it made no progress for {self._hang_s:.0f} s"), hung=True)
 
     def _hand(self, worker: WorkerRecord, lines: Sequence[Task]) -> None:
         places: dict[object, int] = {}
@@ -184,7 +184,7 @@ class Driver:
         self.when(worker.handle.ask("load"), partial(self._loaded, worker))
 
     def _here(self, worker: WorkerRecord) -> bool:
-        """Whether an event is of a worker that is still in the pool."""
+        """True if the worker has not been replaced or given up: late events of old workers are ignored."""
         return self._records.get(worker.name) is worker
 
     def _loaded(self, worker: WorkerRecord, future: Future[WorkerReady]) -> None:
@@ -206,20 +206,18 @@ class Driver:
         if all(other is worker or other.ready is None for other in self._records.values()):
             workers = counted(self.pool.size, "worker")
             self.batch.display.speaking(f"{ready.name}, {workers}", ready.patch_s)
-        if worker.late:  # until now no share was kept for it
+        if worker.late:  # its share was released when it became late
             self.dispatch.expect(worker.name)
         self.dispatch.join(worker.name, ready.rows)
         self._ask(worker)
 
     def _given_up(self, worker: WorkerRecord, error: Exception) -> None:
-        """Where it ran, none can be started any more, as on a GPU that is broken: the others go on."""
+        """Continue without a worker whose replacement fails to load, for example because its GPU is broken."""
         del self._records[worker.name]
         worker.handle.kill()
         if worker.name in self.dispatch.loads:
             self.dispatch.lost(worker.name)
-        self.notify(
-            f"{worker} can't be started again: {in_one_line(error)}; {counted(len(self._records), 'worker')} left"
-        )
+        self.notify(f"{worker} can't be restarted: {in_one_line(error)}; {counted(len(self._records), 'worker')} left")
 
     def _ask(self, worker: WorkerRecord) -> None:
         worker.polling = True
@@ -270,22 +268,22 @@ class Driver:
             self._voices.encoded(todo.source, future)
 
     def _died(self, worker: WorkerRecord, error: BaseException, hung: bool = False) -> None:
-        """Its unfinished lines run elsewhere, and another worker takes its place."""
+        """Requeue the lines of a worker that died and start a replacement."""
         self.batch.last_death = time.time()
         worker.stopped = True
         self._unheard |= self.dispatch.lines_of(worker.name)
         if self._ending:
             return
-        worker.handle.kill(worker.ready if hung else None)  # whatever is left of it
-        load = self.dispatch.loads.get(worker.name)  # none of one that is late
+        worker.handle.kill(worker.ready if hung else None)  # its process may still be alive
+        load = self.dispatch.loads.get(worker.name)  # None if it is late
         unfinished = len(load.lines) if load is not None else 0
         failed = self.dispatch.lost(worker.name) if load is not None else []
         reason = str(error) if isinstance(error, WorkerDied) else in_one_line(error)  # type: ignore[arg-type]
         left = unfinished - len(failed)
         again = (
-            f"; its {left} unfinished lines run again"
+            f"; its {left} unfinished lines are retried"
             if left > 1
-            else "; its unfinished line runs again"
+            else "; its unfinished line is retried"
             if left
             else ""
         )
@@ -296,14 +294,14 @@ class Driver:
         self._fruitless += 1
         if self._fruitless >= max(MAX_FRUITLESS_DEATHS, 4 * self.pool.size):
             raise SynthesisError(
-                f"workers died {self._fruitless} times in a row and no line was spoken, the last one: {reason}; "
-                "the same command goes on with what is left"
+                f"workers died {self._fruitless} times in a row without finishing a line (last: {reason}); "
+                "rerun the command to resume"
             )
         self._start(worker.name, again=True)
 
     # -- results ------------------------------------------------------------------------------------------------
     def _landed(self, worker: WorkerRecord, reply: PollReply) -> None:
-        """Note what came, once for each line: what another worker has by now is not this one's to end."""
+        """Record the results of a reply. A line that was moved to another worker is recorded there, not here."""
         for remark in reply.remarks:
             self.notify(f"{worker}: {remark}")
         mine = [
@@ -315,8 +313,9 @@ class Driver:
             self._note(self._collector.placed(mine))
 
     def fail(self, utterance: Utterance, error: Exception) -> None:
-        told = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
-        self._note([(utterance, failure(utterance.job, told, self.out))])
+        """Record that an utterance failed without reaching a worker."""
+        reason = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
+        self._note([(utterance, failure(utterance.job, reason, self.out))])
 
     def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
         self._collector.note([outcome for _, outcome in pairs])
@@ -329,13 +328,13 @@ class Driver:
                 self._fruitless = 0
 
     def _end(self) -> None:
-        """All workers go. What they have finished by then is noted, what they are at is dropped."""
+        """Stop all workers. Lines they have finished are recorded, lines in progress are dropped."""
         self._ending = True
         waited = time.monotonic()
         loaded = [worker for worker in self._records.values() if worker.ready is not None]
         for worker in loaded:
             self.when(worker.handle.ask("stop"), partial(self._stopped, worker))
-        with suppress(VoxError):  # a disk that is full, and was told: nothing more can be noted
+        with suppress(VoxError):  # the disk is full, which was reported: nothing more can be recorded
             while time.monotonic() - waited < PATIENCE_S and not all(m.stopped and not m.polling for m in loaded):
                 self._hear(0.1)
         for worker in self._records.values():
@@ -352,7 +351,7 @@ class Driver:
 
 
 def _seeded(utterance: Utterance) -> Utterance:
-    """With a seed, drawn here where it needs one: a line that is run again speaks the same."""
+    """Draw a seed for an utterance without one, so that a retry on another worker gives the same audio."""
     if utterance.job.settings.seed is not None or utterance.seed is not None:
         return utterance
     return replace(utterance, seed=secrets.randbits(31))

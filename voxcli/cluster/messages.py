@@ -1,4 +1,4 @@
-"""What the driver and its workers tell each other: plain values, pickled on their way. No torch here."""
+"""Messages between the driver and its workers: plain values that are pickled. Torch is not imported here."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from voxcli.jobs.result import Result
 
 @dataclass(frozen=True)
 class WorkerConfig:
-    """What a worker is to be.
+    """How to start a worker.
 
-    model:    how any machine knows it (`voxcli.model.hub.ResolvedModel.anywhere`), and the identity it must have there.
-    options:  of the engine; the device is one that the worker alone has.
-    folder:   of the output, as a whole path; `probe` is a file in it that says `nonce`: who reads that shares it.
-    threads:  of torch on a CPU.
-    watched:  somebody looks at how far the lines are.
+    model:    name or path that every machine understands (`voxcli.model.hub.ResolvedModel.anywhere`).
+    identity: identity that the model must have on the worker's machine.
+    options:  engine options; no other worker uses the device.
+    folder:   absolute path of the output folder.
+    probe:    name of a file in it that contains `nonce`: a worker that reads the nonce shares the folder.
+    threads:  torch threads on a CPU.
+    watched:  a progress display is running, so replies report patches.
     """
 
     model: str
@@ -32,7 +34,7 @@ class WorkerConfig:
 
 @dataclass(frozen=True)
 class WorkerReady:
-    """What a worker is. rows: of its engine.  name: of the model."""
+    """A worker has loaded. host, process: where it runs.  rows: rows of its engine.  name: the model's name."""
 
     host: str
     process: int
@@ -43,7 +45,7 @@ class WorkerReady:
 
 @dataclass(frozen=True)
 class WorkItem:
-    """A line to speak. voices: which of those that come with it are its own, by place."""
+    """A line to speak. voices: indices of its voices among the voices sent with the same call."""
 
     utterance: Utterance
     voices: tuple[int, ...] = ()
@@ -51,13 +53,14 @@ class WorkItem:
 
 @dataclass(frozen=True)
 class PollReply:
-    """What has come of a worker's lines since it was last asked.
+    """A worker's answer to a poll.
 
-    rows:    that its engine has now.
-    steps:   that it has made.
-    patches: so far, of the requests that run; only where that is watched.
-    remarks: for people.
-    ended:   why it speaks no more; None while it does.
+    landed:  results finished since the last poll.
+    rows:    rows its engine has now.
+    steps:   steps its engine has made in total.
+    patches: patches so far of each running request; None unless the run is watched.
+    remarks: messages for people.
+    ended:   why its session has ended; None while it runs.
     """
 
     landed: tuple[FinishedResult, ...] = ()
@@ -70,7 +73,7 @@ class PollReply:
 
 @dataclass(frozen=True)
 class FinishedResult:
-    """A result and, where the one who asks can't see the file, its bytes."""
+    """A result. content: the bytes of its file if the driver does not share the folder, else None."""
 
     result: Result
     content: bytes | None = None

@@ -1,4 +1,4 @@
-"""Workers as the driver of a run sees them, wherever they live: what a pool of them can do, and one of them."""
+"""The driver's view of workers, wherever they live: the interface of a pool, and the record of one worker."""
 
 from __future__ import annotations
 
@@ -11,39 +11,42 @@ from voxcli.voices.source import EncodedVoice
 
 
 class WorkerDied(Exception):
-    """A worker is dead or out of reach; says why."""
+    """A worker is dead or unreachable; the message gives the reason."""
 
 
 class WorkerHandle(Protocol):
-    """One worker, from outside."""
+    """A reference to one worker."""
 
     def ask(self, method: str, *values: object) -> Future[Any]:
-        """Calls a method of `voxcli.cluster.worker.Worker`. The future raises what that raises, or Lost."""
+        """Call a method of `voxcli.cluster.worker.Worker`. The future raises what the method raises, or WorkerDied."""
 
     def kill(self, ready: WorkerReady | None = None) -> None:
-        """ready: of one that hangs, and may not hear that it is to end."""
+        """Kill the worker. ready: given for a worker that hangs and may not react to an ordinary request to end."""
 
 
 class WorkerPool(Protocol):
-    """Where workers live. size: how many."""
+    """Starts workers and shares values with them. size: number of workers."""
 
     size: int
 
     def start(self) -> WorkerHandle: ...
     def share(self, value: EncodedVoice) -> object:
-        """Puts a value where all workers find it: among the values of `ask`, what this returns stands for it."""
+        """Store a value where all workers can read it. Pass the returned reference to `ask` in its place."""
 
 
 @dataclass(eq=False)
 class WorkerRecord:
-    """A worker of the pool.
+    """The driver's record of a worker. Times are of the monotonic clock.
 
-    since:    when it was started, by the monotonic clock.  ready: once it has loaded.
-    again:    it has taken the place of one that died.
-    steps:    that its engine had made when it last answered.
-    moved:    when it was last seen to have made one, or to have nothing to do, by the monotonic clock.
-    encoding: voices it has been asked to encode.  polling: its next results have been asked for.
-    late:     its share of the lines is not kept any longer.
+    since:    when it was started.
+    again:    it replaces a worker that died.
+    ready:    its description; None until it has loaded.
+    steps:    steps its engine had made at its last reply.
+    moved:    when it last made a step or had nothing to do.
+    encoding: voices it is encoding.
+    polling:  a poll for results is under way.
+    late:     it took too long to load, so its share of the lines is no longer reserved.
+    stopped:  it has died or was stopped.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Between the thread that speaks and those who ask from outside: lines on their way in, results on theirs out."""
+"""Queues between a worker's session thread and the calls from outside: lines go in, results come out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from voxcli.jobs.result import Result
 
 
 class WorkQueue:
-    """The feed of a session: utterances that have not begun. Those may be taken back."""
+    """The feed of a session: utterances that have not begun, which may be taken back."""
 
     def __init__(self) -> None:
         self._waiting: deque[Utterance] = deque()
@@ -26,7 +26,7 @@ class WorkQueue:
             self._changed.notify_all()
 
     def send(self, call: Callable[[], None]) -> None:
-        """Something else for the thread that speaks, before the next line begins. It must not raise."""
+        """Run a function in the session's thread before the next line begins. It must not raise."""
         with self._changed:
             self._calls.append(call)
             self._changed.notify_all()
@@ -46,12 +46,12 @@ class WorkQueue:
             self._calls.popleft()()
 
     def give_back(self, count: int) -> list[str]:
-        """Take out at most `count`, the last ones first: their ids."""
+        """Remove at most `count` utterances, the last ones first, and return their ids."""
         with self._changed:
             return [self._waiting.pop().job.id for _ in range(min(count, len(self._waiting)))]
 
     def close(self) -> None:
-        """Nothing more begins."""
+        """Drop all waiting utterances and end the feed."""
         with self._changed:
             self._closed = True
             self._waiting.clear()
@@ -59,10 +59,10 @@ class WorkQueue:
 
 
 class ResultQueue:
-    """Results that nobody has asked for yet; stands where the log of a session stands.
+    """Results waiting for the next poll. A session uses it as its results log.
 
-    most:    bytes of files held; whoever brings more waits until they are asked for.
-    content: gives the bytes of a result's file, and takes that away; None where files stay where they are.
+    limit:   bytes of files held; `append` blocks while that is exceeded.
+    content: reads and removes a result's file and returns its bytes; None if files stay in place.
     """
 
     def __init__(self, limit: int, content: Callable[[Result], bytes] | None = None):
@@ -71,7 +71,7 @@ class ResultQueue:
         self._landed: deque[FinishedResult] = deque()
         self._held = 0
         self._changed = threading.Condition()
-        self._open = True  # for those who have to wait
+        self._open = True  # False: nobody waits any more
 
     def append(self, result: Result) -> None:
         landed = FinishedResult(result, self._content(result) if self._content is not None and result.ok else None)
@@ -82,7 +82,10 @@ class ResultQueue:
             self._changed.notify_all()
 
     def take(self, wait_s: float, linger_s: float, limit: int) -> list[FinishedResult]:
-        """Waits for the first, then a moment for those that land with it. At least one and at most `limit` bytes."""
+        """Wait up to wait_s for a result, then up to linger_s for more. Returns at most `limit` bytes of files.
+
+        The first result is returned even if it alone exceeds the limit.
+        """
         with self._changed:
             if self._changed.wait_for(lambda: self._landed or not self._open, wait_s) and self._open:
                 self._changed.wait_for(lambda: self._held >= limit or not self._open, linger_s)
@@ -97,7 +100,7 @@ class ResultQueue:
             return taken
 
     def wake(self) -> None:
-        """The session has ended, or shall: nobody waits here any more."""
+        """Release everybody who waits here: the session has ended or is about to end."""
         with self._changed:
             self._open = False
             self._changed.notify_all()

@@ -1,7 +1,7 @@
-"""Workers on Ray, on this machine or on a cluster: the only module that imports it.
+"""Workers on Ray, on this machine or on a cluster. This is the only module that imports Ray.
 
-Ray gives processes with GPUs or cores of their own on whatever machine has them, tells of their deaths, and carries
-values between machines. What is spoken where is decided in `driver`.
+Ray starts processes with their own GPUs or cores, reports their deaths, and moves values between machines. `driver`
+and `dispatch` decide which worker speaks which line.
 """
 
 from __future__ import annotations
@@ -41,26 +41,25 @@ from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice
 
 NAMESPACE = "voxcpm2"
-CALLS = 8  # of one worker at once: a long poll, lines, a voice or two, a stop
-STORE = 256 << 20  # bytes of Ray's object store where it is started for one run: voices
-# Nothing is sent to anyone, and what Ray's core logs in this process (that nobody collects its metrics) stays away from
-# the terminal, but for what ends it. Workers started here run as the command itself does: Ray would let them give way
-# to all else on the machine (nice 15). Who wants it otherwise sets these.
+CALLS = 8  # concurrent calls of one worker: a long poll, lines, a voice or two, a stop
+STORE = 256 << 20  # bytes of Ray's object store when it is started for one run; it holds voices
+# No usage statistics are sent. Ray's core logs only fatal errors to the terminal. Workers run at the priority of this
+# command; Ray's default is nice 15. Set these variables in the environment to override them.
 SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal", "RAY_worker_niceness": "0"}
-END_S = 30.0  # for the process of a worker that hangs to be ended: Ray starts another one there to do it
-ANSWER_S = 10.0  # for a machine to answer that is said to run a cluster
-WATCHED_S, UNWATCHED_S = 0.5, 10.0  # a worker without results answers that often
+END_S = 30.0  # timeout for killing the process of a worker that hangs: Ray starts another process there to do it
+ANSWER_S = 10.0  # timeout for connecting to the address of a cluster
+WATCHED_S, UNWATCHED_S = 0.5, 10.0  # how often a worker without results replies, with and without a progress display
 
 
 class RayBackend:
-    """Workers on Ray, each with an engine."""
+    """Runs a batch on Ray workers, each with one engine."""
 
     def __init__(self, options: ClusterOptions):
         self.options = options
         self.unrecorded = False
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
-        """Every machine must have the run's model. See `Backend`."""
+        """Yield outcomes as they arrive. Every machine must have the run's model. See `Backend`."""
         from voxcli.model.config import read_config
 
         model = run.model
@@ -108,7 +107,7 @@ class RayBackend:
 
 
 class RayPool:
-    """Workers as Ray actors, each where Ray finds what it needs."""
+    """Workers as Ray actors; Ray chooses their machines."""
 
     def __init__(self, config: WorkerConfig, placement: Placement):
         self.size = placement.count
@@ -122,16 +121,16 @@ class RayPool:
         return RayWorker(self._actor.remote(self._config), self._ending)
 
     def share(self, value: EncodedVoice) -> object:
-        return ray.put(value)  # owned by this process, so that it outlives the worker that made it
+        return ray.put(value)  # owned by this process, so it outlives the worker that made it
 
     def close(self) -> None:
-        """Wait until the processes of workers that hung are ended: the end of Ray would leave them behind, stopped."""
+        """Wait until processes of workers that hung are killed: without Ray they would stay behind, stopped."""
         with suppress(RayError):
             ray.wait(self._ending, num_returns=len(self._ending), timeout=END_S)
 
 
 class RayWorker:
-    """ending: takes the tasks that end processes."""
+    """A worker as a Ray actor. ending: list that receives the Ray tasks that kill processes."""
 
     def __init__(self, actor: Any, ending: list[Any]):
         self._actor = actor
@@ -140,15 +139,15 @@ class RayWorker:
     def ask(self, method: str, *values: object) -> Future[Any]:
         answer: Future[Any] = Future()
 
-        def told(asked: Future[Any]) -> None:
-            error = asked.exception()
+        def done(call: Future[Any]) -> None:
+            error = call.exception()
             if error is None:
-                answer.set_result(asked.result())
+                answer.set_result(call.result())
             else:
                 answer.set_exception(_plain(error))
 
         try:
-            getattr(self._actor, method).remote(*values).future().add_done_callback(told)
+            getattr(self._actor, method).remote(*values).future().add_done_callback(done)
         except RayError as error:
             answer.set_exception(_plain(error))
         return answer
@@ -156,7 +155,7 @@ class RayWorker:
     def kill(self, ready: WorkerReady | None = None) -> None:
         with suppress(RayError, ValueError):
             ray.kill(self._actor)
-        if ready is not None:  # Ray asks a process to end itself
+        if ready is not None:  # ray.kill asks the process to exit, which one that hangs does not do
             for node in ray.nodes():
                 if node["Alive"] and node["NodeManagerHostname"] == ready.host:
                     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
@@ -165,7 +164,7 @@ class RayWorker:
 
 
 def _end_process(process: int) -> None:
-    """Runs on the machine of a worker that hangs."""
+    """Kill a worker that hangs; runs on its machine."""
     command = Path(f"/proc/{process}/cmdline")
     if not os.path.exists(command.parent.parent) or (os.path.exists(command) and b"ray::" in command.read_bytes()):
         with suppress(OSError):
@@ -173,18 +172,18 @@ def _end_process(process: int) -> None:
 
 
 def _plain(error: BaseException) -> BaseException:
-    """What a worker raised, or that it is lost: Ray has the first in a wrapper, and many words for the second."""
+    """Unwrap the exception a worker raised, or return a short WorkerDied for Ray's long message about a dead actor."""
     if isinstance(error, RayTaskError):
         cause: BaseException = error.cause
         return cause
-    if "creation task" in str(error):  # the class could not be made: where this package is missing, never by a line
+    if "creation task" in str(error):  # the actor could not be created: this package is missing there
         return RuntimeError(str(error).strip().splitlines()[-1])
     kind = type(error).__name__
-    return WorkerDied({"ActorDiedError": "its process ended", "ActorUnavailableError": "out of reach"}.get(kind, kind))
+    return WorkerDied({"ActorDiedError": "its process ended", "ActorUnavailableError": "unreachable"}.get(kind, kind))
 
 
 def fetch_everywhere(address: str, hub_id: str, notify: Callable[[str], None]) -> dict[str, Path | VoxError]:
-    """`voxcpm2 download` once on every machine of a cluster: by its name, the folder, or why there is none."""
+    """Download a model on every machine of a cluster. Returns each machine's folder, or the error, by its name."""
     with cleanup(), _connected(address), interruptible():
         task = ray.remote(num_cpus=0, max_retries=0)(_fetch_there)
         asked = {}
@@ -195,12 +194,12 @@ def fetch_everywhere(address: str, hub_id: str, notify: Callable[[str], None]) -
                     scheduling_strategy=here
                 ).remote(hub_id)
         machines = counted(len(asked), "machine")
-        notify(f"fetching {hub_id} on {machines}; where it is already that is quick")
+        notify(f"downloading {hub_id} on {machines}; machines that have it are skipped")
         return {name: _answer(reference) for name, reference in asked.items()}
 
 
 def _fetch_there(hub_id: str) -> Path:
-    """Runs on each machine."""
+    """Download a model; runs on each machine."""
     return fetch(hub_id, lambda remark: None)
 
 
@@ -215,25 +214,26 @@ def _answer(reference: Any) -> Path | VoxError:
 
 @contextmanager
 def _connected(address: str | None) -> Iterator[None]:
-    """Ray, started here for as long as the block lasts, or that of a cluster, which stays as it is.
+    """Connect to Ray for the duration of the block.
 
-    Raises InputError when there is none at the address.
+    Without an address, Ray is started on this machine and stopped afterwards. A running cluster is left running.
+    Raises InputError when no cluster answers at the address, SynthesisError when Ray can't be started.
     """
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     terminate = signal.getsignal(signal.SIGTERM)
     quiet: dict[str, Any] = {"namespace": NAMESPACE, "log_to_driver": False, "logging_level": logging.CRITICAL}
     try:
-        with warnings.catch_warnings(), _without_stderr():  # where it tells which log level it was given
-            warnings.simplefilter("ignore")  # tips about later versions of Ray
+        with warnings.catch_warnings(), _without_stderr():  # Ray prints its log level there
+            warnings.simplefilter("ignore")  # hints about later versions of Ray
             if address is None:
                 ray.init("local", num_cpus=_cores(), include_dashboard=False, object_store_memory=STORE, **quiet)
             else:
-                if address != "auto":  # Ray itself asks for minutes
+                if address != "auto":  # Ray itself would retry for minutes
                     host, _, port = address.rpartition(":")
                     socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
                 ray.init(address, **quiet)
-    except SystemExit:  # Ray's own handler of SIGTERM, which is there until this ends
+    except SystemExit:  # raised by Ray's own SIGTERM handler, which is installed during init
         raise SystemExit(TERMINATED) from None
     except (OSError, ValueError, RuntimeError, OverflowError, RayError) as error:
         if address is None:
@@ -242,9 +242,9 @@ def _connected(address: str | None) -> Iterator[None]:
             f"no Ray cluster answers at {address}: {in_one_line(error)}; `ray start --head` makes this machine one"
         ) from error
     finally:
-        signal.signal(signal.SIGTERM, terminate)  # Ray has put its own there, which ends with another code
+        signal.signal(signal.SIGTERM, terminate)  # Ray's own handler exits with another code
     try:
-        # Ray tells of a dead worker on stdout, which is for data: what is to be known of that is said elsewhere
+        # Ray reports dead workers on stdout, which is for data. The driver reports them on stderr.
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             yield
     finally:
@@ -252,19 +252,19 @@ def _connected(address: str | None) -> Iterator[None]:
 
 
 def _cores() -> int:
-    """Those that this process may use."""
+    """Number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _nodes() -> list[tuple[int, int]]:
-    """Cores and GPUs of each machine."""
+    """(cores, GPUs) of each machine."""
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return [(int(resources.get("CPU", 0)), int(resources.get("GPU", 0))) for resources in alive]
 
 
 @contextmanager
 def _without_stderr() -> Iterator[None]:
-    """What is written to the descriptor goes nowhere; the display of progress stands still meanwhile."""
+    """Discard everything written to file descriptor 2, including by C code; the progress display pauses meanwhile."""
     sys.stderr.flush()
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
@@ -278,7 +278,10 @@ def _without_stderr() -> Iterator[None]:
 
 @contextmanager
 def _probe(folder: Path) -> Iterator[tuple[str, str]]:
-    """A file by which a worker knows the folder, and what it says; a killed run's is swept like any half file."""
+    """Create a file by which workers recognize the folder; yields its name and content.
+
+    Its name is that of a temporary file, so the next run removes it if this run is killed.
+    """
     name, nonce = TEMPORARY.replace("*", f"probe-{uuid.uuid4().hex}"), uuid.uuid4().hex
     write_atomic(folder / name, nonce.encode())
     try:

@@ -1,9 +1,9 @@
-"""The voices of a run with many workers: each is read here, encoded once by one worker, and shared with all.
+"""The voices of a run with many workers: the driver reads each one, one worker encodes it, all workers share it.
 
     source -> read (a thread) -> encoded (a worker) -> shared -> its lines may be handed out
 
-A voice that can't be had is told to every line that needs it, and to no other. What is shared lies outside the worker
-that made it, and goes when its last line has ended.
+A voice that can't be read or encoded fails every line that needs it, and no other line. A shared voice lives outside
+the worker that made it and is dropped when its last line has finished.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from voxcli.jobs.plan import Utterance
 from voxcli.terminal import counted
 from voxcli.voices.source import EncodedVoice, VoiceSource, read_named, sources_of
 
-OPEN = 256  # voices of lines that have not ended: more begin only when there is nothing else to speak
+OPEN = 256  # voices of unfinished lines: more are read only when there is nothing else to speak
 READERS = 2
 
 
 class PendingVoice(NamedTuple):
-    """tries: workers that died with it."""
+    """A recording that is to be encoded. tries: workers that died while encoding it."""
 
     source: VoiceSource
     voice: Recording
@@ -35,21 +35,23 @@ class PendingVoice(NamedTuple):
 
 class VoiceEvents(Protocol):
     def when(self, future: Future[Any], then: Callable[[Future[Any]], None]) -> None:
-        """Has `then` called with the future when that is done, in the one thread that uses the voices."""
+        """Call `then` with the future once it is done, in the one thread that uses the voices."""
 
     def ready(self, utterances: list[Utterance]) -> None:
-        """Lines whose voices are there may be handed out."""
+        """Queue utterances whose voices are now available."""
 
     def fail(self, utterance: Utterance, error: Exception) -> None:
-        """A line whose voice can't be had."""
+        """Record that an utterance failed because its voice is unavailable."""
 
 
 class SharedVoices:
-    """Inside a `with` block, all methods from one thread.
+    """Reads and shares the voices of a run. Use it as a context manager, all methods from one thread.
 
-    rate:     of the model's voice encoder in Hz, and `identity` gives what named voices must have been made with.
-    share:    puts a voice where all workers find it; what it returns goes to them with the lines.
-    events:   hears of readers that have finished, and of lines that may run or can't.
+    rate:     sample rate of the model's voice encoder in Hz.
+    identity: returns the encoder's identity, which named voices must have been made with.
+    share:    stores a voice where all workers can read it; the reference it returns is sent with the lines.
+    events:   is called when a reader has finished, and for utterances that may run or have failed.
+    notify:   receives messages for people.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class SharedVoices:
         self._shared: dict[VoiceSource, object] = {}
         self._failed: dict[VoiceSource, Exception] = {}
         self._pending: deque[PendingVoice] = deque()
-        self._told: set[Path] = set()
+        self._notified: set[Path] = set()
 
     def __enter__(self) -> SharedVoices:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="voices")
@@ -84,7 +86,7 @@ class SharedVoices:
         self._readers.shutdown(cancel_futures=True)
 
     def begin(self, *, idle: bool) -> None:
-        """Read the next ones. idle: nothing else is left to speak."""
+        """Start reading the next voices. idle: nothing else is left to speak."""
         while self._upcoming and (len(self._open) < OPEN or (idle and not self._on_the_way)):
             source = self._upcoming.popleft()
             self._open.add(source)
@@ -99,11 +101,11 @@ class SharedVoices:
         return len(self._pending)
 
     def to_encode(self) -> PendingVoice | None:
-        """The next recording for a worker to encode; `encoded` or `again` has to follow."""
+        """Return the next recording for a worker to encode. The caller must call `encoded` or `again` for it."""
         return self._pending.popleft() if self._pending else None
 
     def again(self, pending: PendingVoice, limit: int) -> None:
-        """Its worker died. At most so many may."""
+        """Queue a recording again whose worker died. After `limit` retries its lines fail."""
         tries = pending.tries + 1
         if tries > limit:
             path = pending.source.path
@@ -112,14 +114,15 @@ class SharedVoices:
             self._pending.append(pending._replace(tries=tries))
 
     def encoded(self, source: VoiceSource, future: Future[EncodedVoice]) -> None:
+        """Share an encoded voice and release its lines, or fail them with the future's exception."""
         self._settle(source, future.exception() or future.result())
 
     def of(self, utterance: Utterance) -> Iterator[tuple[VoiceSource, object]]:
-        """What goes with a line."""
+        """Return the sources of an utterance's voices and the references to send with it."""
         return ((source, self._shared[source]) for source in sources_of(utterance.job))
 
     def ended(self, utterance: Utterance) -> None:
-        """A line has ended: a voice that no other one needs goes."""
+        """Record that an utterance has finished and drop voices that no other utterance needs."""
         for source in sources_of(utterance.job):
             self._uses[source] -= 1
             if not self._uses[source]:
@@ -146,8 +149,8 @@ class SharedVoices:
     def _settle(self, source: VoiceSource, found: EncodedVoice | BaseException) -> None:
         if isinstance(found, EncodedVoice):
             self._shared[source] = self._share(found)
-            if source.use != "named" and source.path not in self._told and found.notes:
-                self._told.add(source.path)
+            if source.use != "named" and source.path not in self._notified and found.notes:
+                self._notified.add(source.path)
                 self._notify(f"{source.path}: {', '.join(found.notes)}")
         else:
             self._failed[source] = found if isinstance(found, Exception) else VoxError(str(found))
@@ -158,7 +161,7 @@ class SharedVoices:
             failed = [self._failed[each] for each in sources if each in self._failed]
             if isinstance(found, EncodedVoice) and all(each in self._shared for each in sources):
                 complete.append(utterance)
-            elif not isinstance(found, EncodedVoice) and len(failed) == 1:  # of two that fail, the first one tells
+            elif not isinstance(found, EncodedVoice) and len(failed) == 1:  # two voices: the first failure is reported
                 self._events.fail(utterance, failed[0])
         if complete:
             self._events.ready(complete)

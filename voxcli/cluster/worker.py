@@ -1,9 +1,9 @@
-"""A worker: one engine in a process of its own, which speaks the lines it is given until it is stopped.
+"""A worker: one engine in its own process, which speaks lines until it is stopped.
 
     put -> WorkQueue -> Session (a thread) -> files, or their bytes -> ResultQueue -> take
 
-Its methods are called from outside, several at once. Nothing here knows Ray, and nothing heavy is imported before
-`load`: how many threads torch has is told to it before it is there.
+Its methods are called from outside, several at once. It does not depend on Ray. Torch is imported only in `load`,
+after the number of threads is set in the environment.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from voxcli.jobs.result import Result
 from voxcli.model.hub import resolve_here
 from voxcli.voices.source import EncodedVoice
 
-HELD = 64 << 20  # bytes of files that wait in a worker for being asked for
-REPORT = 4 << 20  # bytes of files in one answer
-LINGER_S = 0.05  # files land in groups: one answer for a group
+HELD = 64 << 20  # bytes of files that a worker holds until the next poll
+REPORT = 4 << 20  # bytes of files in one reply
+LINGER_S = 0.05  # files finish in groups: wait a moment to send a group in one reply
 
 
 class _Stop(BaseException):
-    """Ends the session at its next step, whatever it is at. No error of a line."""
+    """Ends the session at its next step. A BaseException, so that it is not taken for the error of a line."""
 
 
 class Worker:
     def __init__(self, config: WorkerConfig):
         self._config = config
         self._work = WorkQueue()
-        self._known: dict[str, EncodedVoice] = {}  # voices of lines that have not begun
+        self._known: dict[str, EncodedVoice] = {}  # voices of lines that have not begun, by line id
         self._remarks: deque[str] = deque()
         self._patches: dict[str, int] | None = None
         self._steps = 0
@@ -52,11 +52,11 @@ class Worker:
         self._stopping = False
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    # -- what is asked from outside -----------------------------------------------------------------------------
+    # -- called from outside ------------------------------------------------------------------------------------
     def load(self) -> WorkerReady:
-        """Bring the model up and begin; takes seconds. Raises ModelError with the name of this machine."""
+        """Load the model and start the session; takes seconds. Raises ModelError with the name of this machine."""
         host, config = socket.gethostname(), self._config
-        os.environ["OMP_NUM_THREADS"] = str(config.threads)  # read when torch is imported, which nobody has done yet
+        os.environ["OMP_NUM_THREADS"] = str(config.threads)  # torch reads it when it is imported, below
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # see `voxcli.cli.main`
         try:
             choice = resolve_here(config.model, config.identity, config.options.lora)
@@ -78,7 +78,7 @@ class Worker:
         return WorkerReady(host, os.getpid(), engine.scheduler.max_running, engine.model.patch_s, self._loaded.name)
 
     def put(self, items: Sequence[WorkItem], *voices: EncodedVoice) -> None:
-        """Lines to speak, in this order; their `out` is a path from the output folder."""
+        """Queue lines in the given order. Their `out` paths are relative to the output folder."""
         for item in items:
             self._known[item.utterance.job.id] = EncodedVoice.of_parts(
                 [voices[place].copied() for place in item.voices]
@@ -86,19 +86,19 @@ class Worker:
         self._work.put([self._placed(item.utterance) for item in items])
 
     def take(self, wait_s: float) -> PollReply:
-        """What has landed; waits for the first for that long."""
+        """Return finished results; waits up to wait_s seconds for the first."""
         landed = self._results.take(wait_s, LINGER_S, REPORT)
         return self._report(landed)
 
     def give_back(self, count: int) -> list[str]:
-        """At most so many lines that have not begun: they are no longer this worker's."""
+        """Give up at most `count` lines that have not begun and return their ids."""
         identities = self._work.give_back(count)
         for identity in identities:
             del self._known[identity]
         return identities
 
     def encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
-        """A recording's latents. On CUDA by the thread that speaks: no other may use the device beside it."""
+        """Encode a recording. On CUDA this runs in the session's thread, the only one that may use the device."""
         if self._loaded.engine.model.device.type != "cuda":
             return self._encode(voice, use)
         answer: Future[EncodedVoice] = Future()
@@ -113,7 +113,7 @@ class Worker:
         return answer.result()
 
     def stop(self) -> PollReply:
-        """End: what is finished is still written and told, what is under way is dropped."""
+        """Stop. Finished lines are still written and returned, lines in progress are dropped."""
         self._stopping = True
         self._work.close()
         self._results.wake()
@@ -125,7 +125,7 @@ class Worker:
             self._scratch.cleanup()
         return self._report(landed)
 
-    # -- the thread that speaks ---------------------------------------------------------------------------------
+    # -- the session's thread -----------------------------------------------------------------------------------
     def _speak(self) -> None:
         from voxcli.run.session import Session
 
@@ -154,7 +154,7 @@ class Worker:
         self._patches = patches
         self._steps += 1
 
-    # -- small things -------------------------------------------------------------------------------------------
+    # -- helpers ------------------------------------------------------------------------------------------------
     def _encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
         faults.point("voice")
         padding: Literal["right", "left"] = "right" if use == "reference" else "left"
@@ -166,7 +166,7 @@ class Worker:
         return replace(utterance, job=replace(job, out=self._root / job.out))
 
     def _shares(self) -> bool:
-        """Whether the output folder, as the driver knows it, is here and may be written in."""
+        """True if the driver's output folder is visible and writable here."""
         probe = Path(self._config.folder, self._config.probe)
         try:
             faults.point("probe")
@@ -187,12 +187,12 @@ class Worker:
             steps=self._steps,
             patches=self._patches if self._config.watched else None,
             remarks=tuple(self._remarks.popleft() for _ in range(len(self._remarks))),
-            ended=None if landed else self._ended,  # whoever hears that it has ended asks for nothing more
+            ended=None if landed else self._ended,  # the driver stops polling at `ended`: results go first
         )
 
 
 class _Known:
-    """Voices that came with their lines."""
+    """The voices that were sent with the lines, in the form a session expects."""
 
     def __init__(self, voices: dict[str, EncodedVoice]):
         self._voices = voices
