@@ -115,7 +115,7 @@ def test_a_chapter_becomes_one_file_with_its_words_at_their_times_and_no_click(
 ) -> None:
     monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
     err = speak(150, "--steps", "2", "--max-chars", "120")
-    assert "all but the model" in err
+    assert "without the model" in err
     found = check(max_chars=120)
     assert found.joins > 8
     assert found.at_joins <= found.median

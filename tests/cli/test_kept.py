@@ -226,7 +226,7 @@ def test_the_results_of_another_program_stay(
     Path("out").mkdir()
     RESULTS.write_text(FOREIGN[foreign])
     *_, line = stderr_of(capsys, 1, *options).splitlines()
-    assert line.startswith("voxcpm2: out/results.jsonl is another program's, it holds no results: ")
+    assert line.startswith("voxcpm2: out/results.jsonl contains no results of voxcpm2: ")
     assert RESULTS.read_text() == FOREIGN[foreign]
     assert os.listdir("out") == ["results.jsonl"]
 
@@ -279,7 +279,7 @@ def test_results_edited_on_windows_lose_nothing(last: str, capsys: pytest.Captur
 
 
 def test_retrying_where_no_run_was_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
-    line = "voxcpm2: --retry-failed: no run has noted a line in out; leave it out to speak them all"
+    line = "voxcpm2: --retry-failed: there are no results in out; omit it to speak all lines"
     for options in ([], ["--dry-run"]):
         assert stderr_of(capsys, 2, "--retry-failed", *options).splitlines() == [line]
         assert not Path("out").exists()
@@ -292,7 +292,7 @@ def test_files_whose_results_are_lost_are_not_spoken_over(capsys: pytest.Capture
     for options in ([], ["--dry-run"]):
         *_, line = stderr_of(capsys, 1, *options).splitlines()
         assert line == (
-            "voxcpm2: out/a.wav is there, but no run has noted it (nor 2 others): "
+            "voxcpm2: out/a.wav (and 2 other files) exists but is not in results.jsonl: "
             "move it away, choose another folder, or use --force to replace it"
         )
         assert sounds() == before
@@ -312,7 +312,7 @@ def test_a_file_made_by_hand_is_not_spoken_over(state: str, capsys: pytest.Captu
     write_lines()
     before, log = sounds(), RESULTS.read_bytes()
     *_, line = stderr_of(capsys, 1).splitlines()
-    assert line.startswith("voxcpm2: out/b.wav is there, but no run has noted it: move it away, ")
+    assert line.startswith("voxcpm2: out/b.wav exists but is not in results.jsonl: move it away, ")
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
 
 
@@ -324,7 +324,7 @@ def test_subtitles_made_by_hand_are_not_written_over(name: str, capsys: pytest.C
     wanted = ["--subtitles", "srt", "--join", "book.wav"]
     for options in ([], ["--dry-run"]):
         *_, line = stderr_of(capsys, 1, *wanted, *options).splitlines()
-        assert line.startswith(f"voxcpm2: {name} is there, but no run has noted it: move it away, ")
+        assert line.startswith(f"voxcpm2: {name} exists but is not in results.jsonl: move it away, ")
         assert path.read_text() == "made by hand" and not sounds()
     path.rename("kept.srt")
     stderr_of(capsys, 0, *wanted)

@@ -1,4 +1,4 @@
-"""An engine without a model, for tests of what happens around one: a clip is as long as its text."""
+"""A fake engine without a model: a clip is as long as its text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATCH_SHAPE = (4, 8)
 
 
 class Letters:
-    """A token a character."""
+    """A tokenizer with one token per character."""
 
     def encode(self, text: str) -> list[int]:
         return [ord(char) for char in text]
@@ -35,7 +35,7 @@ class FakeModel:
 
 @dataclass
 class FakeEngine:
-    """Takes `rows` requests at once and ends them last in, first out. `fails` names requests that get no audio."""
+    """Takes `rows` requests at once and finishes the last one first. `fails` names requests that get no audio."""
 
     rows: int = 4
     fails: dict[str, str] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class FakeEngine:
 
     def _clip(self, request: Request) -> Clip:
         seed = request.sampling.seed
-        assert seed is not None, "the session draws seeds, so that a job can be repeated"
+        assert seed is not None, "the session must draw the seed, so that the job can be repeated"
         if request.request_id in self.fails:
             return Clip(request.request_id, RATE, "error", seed, error=self.fails[request.request_id])
         patches = min(request.prompt.target_tokens, request.sampling.max_len)
@@ -81,5 +81,5 @@ class FakeEngine:
 
 
 def spoken(request: Request) -> str:
-    """The text of a request to the fake engine."""
+    """Return the text of a request to the fake engine."""
     return "".join(map(chr, request.prompt.token_ids[~request.prompt.is_audio].tolist()))

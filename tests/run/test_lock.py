@@ -37,7 +37,7 @@ def holder(folder: Path) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_lock_tells_its_holder_and_leaves_nothing(tmp_path: Path) -> None:
+def test_a_lock_names_its_holder_and_is_removed_at_the_end(tmp_path: Path) -> None:
     with FolderLock(tmp_path, no_remark):
         content = (tmp_path / LOCK_NAME).read_text()
         assert content == f"process {os.getpid()} on {socket.gethostname()}\n"
@@ -80,7 +80,7 @@ def test_a_file_whose_name_was_taken_away_while_it_was_opened_is_no_lock(
     names = iter([(tmp_path / LOCK_NAME).unlink, lambda: None])
 
     def late(file: object) -> None:
-        next(names)()  # the holder before ends between the opening and the locking
+        next(names)()  # the previous holder exits between open and lock
         take(file)  # type: ignore[arg-type]
 
     monkeypatch.setattr(lock_module, "_take", late)
@@ -89,7 +89,7 @@ def test_a_file_whose_name_was_taken_away_while_it_was_opened_is_no_lock(
     assert next(names, None) is None
 
 
-def test_a_file_system_without_locks_is_told_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_locks_is_reported_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
@@ -97,7 +97,7 @@ def test_a_file_system_without_locks_is_told_and_used(tmp_path: Path, monkeypatc
     remarks: list[str] = []
     with FolderLock(tmp_path, remarks.append):
         pass
-    assert remarks == [f"{tmp_path} is on a file system without locks; let no other run write there"]
+    assert remarks == [f"{tmp_path} is on a file system without locks; make sure that no other run writes there"]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="needs a folder that can't be written")
@@ -155,7 +155,7 @@ def test_a_lock_makes_no_file_at_the_end_of_a_link(tmp_path: Path) -> None:
 @LINKS
 @pytest.mark.parametrize("content", ["", f"process 1 on {socket.gethostname()}\n"])
 def test_a_lock_that_is_a_hard_link_is_refused_and_its_twin_stays(tmp_path: Path, content: str) -> None:
-    """Also where the twin looks like a lock: whatever it is, it lies elsewhere."""
+    """Even if its content looks like that of a lock: it is a file outside the folder."""
     outside, folder = tmp_path / "outside.txt", tmp_path / "out"
     outside.write_text(content)
     folder.mkdir()
@@ -169,7 +169,10 @@ def test_a_lock_that_is_a_hard_link_is_refused_and_its_twin_stays(tmp_path: Path
 @pytest.mark.parametrize("content", [KEPT, f"process 1 on here\n{KEPT}", "process one on here\n"])
 def test_a_file_of_that_name_that_is_no_lock_stays(tmp_path: Path, content: str) -> None:
     (tmp_path / LOCK_NAME).write_text(content)
-    with pytest.raises(OutputError, match=r"\.voxcpm2\.lock is another program's"), FolderLock(tmp_path, no_remark):
+    with (
+        pytest.raises(OutputError, match=r"\.voxcpm2\.lock is a file of another program"),
+        FolderLock(tmp_path, no_remark),
+    ):
         pass
     assert (tmp_path / LOCK_NAME).read_text() == content
 

@@ -1,6 +1,6 @@
-"""Ten thousand lines in one process: memory and open files stay where they are. `pytest -m long -s` prints figures.
+"""Ten thousand lines in one process: memory and open files do not grow. `pytest -m long -s` prints the figures.
 
-VOXCPM2_LINES: how many lines instead.
+VOXCPM2_LINES: number of lines, in the environment.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from voxcli.jobs.settings import Settings
 from voxcli.run.batch import speak_all
 
 STATM, OPEN = Path("/proc/self/statm"), Path("/proc/self/fd")
-EVERY = 100  # lines between two looks
-WARM = 0.2  # of the lines: caches, pools and the allocator fill up meanwhile
+EVERY = 100  # lines between two samples
+WARM = 0.2  # share of the lines in which caches, pools and the allocator may fill up
 
 
 class Look(NamedTuple):
-    """lines: landed so far; rss: MB; files: open; seconds: since the start; cpu: seconds of CPU time since then."""
+    """A sample. lines: finished; rss: MB; files: open files; seconds: wall time; cpu: seconds of CPU time."""
 
     lines: int
     rss: float
@@ -37,7 +37,7 @@ class Look(NamedTuple):
 
 
 class Watch:
-    """Stands where the products of a batch stand: it hears of every line that lands."""
+    """Takes the place of a batch's artifacts, to be called for every finished line."""
 
     folders: frozenset[Path] = frozenset()
 
@@ -83,13 +83,13 @@ def test_memory_and_open_files_stay_flat(tiny_checkpoint: Path, tmp_path: Path) 
         f"lines a CPU second: {rates(watch.looks, [look.cpu for look in watch.looks])}"
     )
     assert slope < 1.0
-    assert max(files) - min(files) <= 2, "the file that is being written, and its folder"
+    assert max(files) - min(files) <= 2, "more than the file being written and its folder"
 
 
 def rates(looks: list[Look], spent: list[float]) -> str:
-    """Lines a second in each tenth of the run from the first look on, which the model's loading comes before.
+    """Return lines per second in each tenth of the run, counted from the first sample, after the model has loaded.
 
-    spent: seconds since the start at each look.
+    spent: seconds since the start at each sample.
     """
     lines = [look.lines for look in looks]
     edges = np.linspace(lines[0], lines[-1], 11)

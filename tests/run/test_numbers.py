@@ -1,4 +1,4 @@
-"""Lines without an id are known by what they say: what was made of them stays theirs, wherever they move."""
+"""Lines without an id are matched by content: they keep their files and results wherever they move."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read(folder: Path, lines: Sequence[Line]) -> list[Job]:
 
 
 def speak(folder: Path, *lines: Line) -> list[str]:
-    """Run a manifest; the ids of its lines, with an asterisk where they are spoken."""
+    """Run a manifest and return the ids of its lines, with an asterisk for those that were spoken."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
     jobs, _ = keep_numbers(read(folder, lines), read_history(out), out, nothing)
@@ -45,7 +45,7 @@ def speak(folder: Path, *lines: Line) -> list[str]:
         list(Session(FakeEngine(), resume_plan.todo, out, log=log, notify=print).run())  # type: ignore[arg-type]
         log.append(*resume_plan.mended)
     spoken = {utterance.job.id for utterance in resume_plan.todo}
-    assert all((out / name).exists() for name in before), "no file is taken away"
+    assert all((out / name).exists() for name in before), "no file is removed"
     kept = [outcome.job.out for outcome in resume_plan.kept]
     assert all(path.read_bytes() == before[path.name] for path in kept)
     assert len({job.out for job in jobs}) == len({job.id for job in jobs}) == len(jobs)
@@ -146,7 +146,7 @@ def test_many_lines_moved_by_one(tmp_path: Path) -> None:
     assert moved == 5_001
 
 
-def test_the_command_says_so(
+def test_the_command_reports_kept_numbers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     speak(tmp_path, "One.", "Two.")

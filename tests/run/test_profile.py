@@ -118,8 +118,8 @@ def test_shares_are_of_the_wall_time_and_other_threads_count_as_not_the_model(cl
     thread.join()
     clock.now += 8
     assert timer.lines() == [
-        "model                        90.00 s  90.00%",
-        "all else                     10.00 s  10.00%",
-        "files (beside the model)      2.00 s   2.00%",
-        "all but the model            12.00 s  12.00% of 100.0 s",
+        "model                   90.00 s  90.00%",
+        "other                   10.00 s  10.00%",
+        "files (in parallel)      2.00 s   2.00%",
+        "without the model       12.00 s  12.00% of 100.0 s",
     ]

@@ -30,14 +30,14 @@ def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool) -> 
         display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         assert engine.on_patch is not None
         engine.on_patch({"a#1#0": 9, "b#0": 5})
-        engine.on_patch({"b#0": 20})  # the other waits for its sound
+        engine.on_patch({"b#0": 20})  # the other one waits to be decoded
         (task,) = display._progress.tasks
         if watched:
             assert task.fields["made"].startswith("4.6 s of audio, RTF ")  # 29 patches
             assert task.description == "0/2 lines"
         display.landed(Outcome(JOBS[0], LANDED))
         if watched:
-            assert task.fields["made"].startswith("4.8 s of audio, RTF ")  # 10 landed, 20 under way
+            assert task.fields["made"].startswith("4.8 s of audio, RTF ")  # 10 finished, 20 in progress
             assert task.description == "1/2 lines"
             assert task.completed == pytest.approx(len("Hello there.") / 15 + 20 * PATCH_S)
         display.notify("look at [this]")

@@ -1,4 +1,4 @@
-"""Which lines of a results.jsonl are results, whoever wrote or edited it, and which of them are kept."""
+"""Which lines of results.jsonl are read as results, also in files that were edited, and which of them are kept."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_line_that_a_crash_tore_is_dropped(length: int) -> None:
 
 
 def test_a_line_of_many_megabytes_takes_no_time() -> None:
-    """What another program left: no id is as long."""
+    """A line of another program: no id is this long."""
     other = b'{"id": "' + b"x" * (1 << 24)
     assert kept(file(line(OK)) + other) == file(line(OK), other)
 

@@ -65,7 +65,7 @@ def test_a_file_of_nothing_but_a_torn_line_is_written_on(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("end", ["\r\n", "\n", " \n"])
 def test_results_that_an_editor_left_without_a_last_end_are_written_on(tmp_path: Path, end: str) -> None:
-    """Of two lines with carriage returns, or one space, the size is that of two lines as they are written here."""
+    """The edited files have carriage returns or a space, but the size of two lines as this program writes them."""
     other = replace(OK, id="b")
     edited = written(OK, other).replace("\n", end)
     for content in (edited, edited[:-1], edited.rstrip(), edited.rstrip() + " "):
@@ -119,11 +119,11 @@ def test_the_file_of_another_program_is_refused_and_stays(tmp_path: Path, other:
     path = tmp_path / "results.jsonl"
     content = OTHERS[other].encode("utf-16-le" if other.startswith("results") else "utf-8")
     path.write_bytes(content)
-    message = f"{path} is another program's, it holds no results: move it away, or choose another folder"
+    message = f"{path} contains no results of voxcpm2: move it away, or choose another folder"
     with pytest.raises(OutputError) as caught, ResultLog(tmp_path):
         pass
     assert str(caught.value) == message
-    with pytest.raises(OutputError, match="is another program's"):
+    with pytest.raises(OutputError, match="contains no results of voxcpm2"):
         read_results(tmp_path)
     assert path.read_bytes() == content
 
@@ -165,11 +165,11 @@ def test_a_log_that_can_not_be_written_is_an_output_error(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("how", ["removed", "replaced", "its folder moved"])
 def test_results_that_nobody_will_find_are_an_error(tmp_path: Path, how: str) -> None:
-    """As when a file system is unmounted in mid-run: else a run would end well, and leave nothing."""
+    """For example a file system is unmounted during a run, which must not exit 0 and leave nothing."""
     folder = tmp_path / "out"
     folder.mkdir()
     path = folder / "results.jsonl"
-    with pytest.raises(OutputError, match=r"results\.jsonl was taken away or replaced while"), ResultLog(folder) as log:
+    with pytest.raises(OutputError, match=r"results\.jsonl was removed or replaced while"), ResultLog(folder) as log:
         log.append(Result("a", "a.wav", "a", "ok"))
         if how == "its folder moved":
             folder.rename(tmp_path / "elsewhere")
@@ -199,7 +199,7 @@ def test_results_are_written_through_no_link(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights of their own there")
 def test_results_with_a_name_elsewhere_are_changed_in_their_folder_alone(tmp_path: Path) -> None:
-    """As copies that are made of hard links have."""
+    """For example copies made with hard links."""
     twin, folder = tmp_path / "twin.jsonl", tmp_path / "out"
     twin.write_text(written(OK))
     folder.mkdir()
@@ -213,7 +213,7 @@ def test_results_with_a_name_elsewhere_are_changed_in_their_folder_alone(tmp_pat
 @pytest.mark.skipif(os.name == "nt", reason="a file that is open can't be replaced there")
 def test_results_that_become_a_link_in_mid_run_are_an_error(tmp_path: Path) -> None:
     path, moved = tmp_path / "results.jsonl", tmp_path / "moved.jsonl"
-    with pytest.raises(OutputError, match="was taken away or replaced"), ResultLog(tmp_path) as log:
+    with pytest.raises(OutputError, match="was removed or replaced"), ResultLog(tmp_path) as log:
         path.rename(moved)
         path.symlink_to(moved)
         log.append(OK)
@@ -264,4 +264,4 @@ def test_a_line_with_fields_of_another_kind_is_as_if_it_had_not_been(tmp_path: P
     assert read_results(tmp_path) == {"a": kept, "b": replace(kept, id="b")}
     with ResultLog(tmp_path):
         pass
-    assert (tmp_path / "results.jsonl").read_text() == "".join(lines), "nor is it lost"
+    assert (tmp_path / "results.jsonl").read_text() == "".join(lines), "the line is still in the file"

@@ -63,7 +63,7 @@ def test_a_line_that_had_no_words_is_spoken_when_it_has_some(tmp_path: Path) -> 
 
 
 def run(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", fails: dict[str, str] | None = None) -> ResumePlan:
-    """Speak what is to do, note what can't be spoken, and say what was done, in the order of a run."""
+    """Run a plan with a fake engine: speak lines, record failures, and return the resume plan."""
     plan = make_plan(jobs)
     with ResultLog(out) as log:
         for refused, error in plan.refused:
@@ -233,7 +233,7 @@ def test_a_run_that_merely_fails_leaves_what_is_finished_as_it_is(how: str, time
     failing = [FAILURES[how](tmp_path, jobs[0]), jobs[1] if "recording" not in how else replace(jobs[1], text="")]
     for _ in range(times):
         run(tmp_path, failing)
-    assert read_results(tmp_path)["a"].status == "failed", "its state is told as it is"
+    assert read_results(tmp_path)["a"].status == "failed", "its last result is the failure"
     if (tmp_path / "elsewhere.wav").exists():
         (tmp_path / "elsewhere.wav").replace(tmp_path / "v.wav")
 
@@ -268,7 +268,7 @@ def test_a_line_that_changed_and_failed_since_is_spoken_with_its_seed(tmp_path: 
     drawn = read_results(tmp_path)["a"].seed
     changed = [job(tmp_path, text="Hello you.")]
     assert run(tmp_path, changed, fails={"a#0": "no finite patch"}).reasons == {"text changed": 1}
-    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {}, "the text of before, and its file"
+    assert resume_plan(tmp_path, [job(tmp_path)]).reasons == {}, "the former text and its file"
     assert run(tmp_path, changed).reasons == {"failed before": 1}
     assert read_results(tmp_path)["a"].seed == drawn
 
@@ -295,7 +295,7 @@ def test_retry_failed_speaks_what_failed_and_has_no_file_as_it_would_be(tmp_path
 def test_a_line_whose_first_file_could_not_be_written_keeps_its_seed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sound was made; one that the engine could not make is tried with another seed."""
+    """The audio was made. A line for which the engine failed gets another seed."""
     jobs = [job(tmp_path, "a"), job(tmp_path, "b")]
     with monkeypatch.context() as patch:
         patch.setattr("voxcli.run.session.write_audio", full_disk)
@@ -311,7 +311,7 @@ def full_disk(*arguments: Any, **values: Any) -> None:
 
 
 def test_an_id_in_other_case_is_that_of_the_same_line(tmp_path: Path) -> None:
-    """As in a manifest: on some systems it has the same file."""
+    """As in a manifest: on some systems both ids have the same file."""
     jobs = [job(tmp_path, "a"), replace(job(tmp_path, "b"), out=tmp_path / "x.wav")]
     run(tmp_path, jobs)
     drawn, sound = read_results(tmp_path)["a"].seed, jobs[0].out.read_bytes()
@@ -324,7 +324,7 @@ def test_an_id_in_other_case_is_that_of_the_same_line(tmp_path: Path) -> None:
 
 
 def test_results_of_before_that_failed_are_spoken_again(tmp_path: Path) -> None:
-    """As versions wrote them that kept nothing beside a failure."""
+    """As written by versions that kept only the failure of a line."""
     (tmp_path / "results.jsonl").write_text(
         '{"id": "a", "out": "a.wav", "text": "Hello.", "status": "failed", "seed": null, "error": "no such file"}\n'
     )
@@ -335,7 +335,7 @@ def test_results_of_before_that_failed_are_spoken_again(tmp_path: Path) -> None:
 def test_a_file_that_is_there_and_can_not_be_read_is_not_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A network that fails, rights that are missing: it may well be as it was."""
+    """A network fails or permissions are missing: the file may be unchanged."""
     run(tmp_path, [job(tmp_path)])
 
     def stale(path: Path) -> str:
@@ -344,7 +344,7 @@ def test_a_file_that_is_there_and_can_not_be_read_is_not_made_again(
     monkeypatch.setattr("voxcli.run.resume.content_digest", stale)
     with pytest.raises(OutputError) as caught:
         resume_plan(tmp_path, [job(tmp_path)])
-    assert str(caught.value) == f"can't read {tmp_path / 'a.wav'}, which is there already: Stale file handle"
+    assert str(caught.value) == f"can't read the existing file {tmp_path / 'a.wav'}: Stale file handle"
 
 
 def test_a_preview_tells_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The logic of a session, with an engine that fakes the sound; the real engine is in tests/cli/test_speech.py."""
+"""The logic of a session, with a fake engine. tests/cli/test_speech.py uses the real one."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_settings_reach_the_engine(tmp_path: Path) -> None:
     sampling = engine.requests[0].sampling
     assert (sampling.seed, sampling.cfg, sampling.steps) == (5, 1.5, 6)
     assert sampling.max_len == 25  # 4 s / 0.16 s
-    assert sampling.min_len + 2 == 7  # at least 1 s, as many whole patches
+    assert sampling.min_len + 2 == 7  # at least 1 s, in whole patches
     assert outcome.result.seed == 5
 
 
@@ -135,9 +135,9 @@ def test_the_rails_of_the_engine_lie_beyond_the_shortest_length(tmp_path: Path, 
     sampling, tokens, shortest = request.sampling, request.prompt.target_tokens, seconds / PATCH_S
     assert sampling.min_len + 2 == math.ceil(shortest)
     assert min(int(tokens * sampling.ratio + 10), sampling.max_len) > 1.4 * shortest
-    assert tokens * sampling.ratio > 1.4 * shortest, "not a bad case, to be made again"
+    assert tokens * sampling.ratio > 1.4 * shortest, "must not count as a bad case and be retried"
     if seconds == 1.0:
-        assert sampling.ratio == Sampling.ratio, "the usual rails reach that far"
+        assert sampling.ratio == Sampling.ratio, "the default limits reach that far"
 
 
 def test_a_file_has_the_rate_and_the_level_asked_for(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_length_limit_shows(tmp_path: Path) -> None:
     assert result.duration_s == pytest.approx(6 * PATCH_S)
 
 
-def test_without_a_seed_one_is_drawn_and_told(tmp_path: Path) -> None:
+def test_without_a_seed_one_is_drawn_and_recorded(tmp_path: Path) -> None:
     engine = FakeEngine()
     outcomes = speak(tmp_path, engine, [job(tmp_path, name, "Hello.") for name in ("a", "b")])
     seeds = {outcome.result.seed for outcome in outcomes.values()}
@@ -184,7 +184,7 @@ def test_pieces_of_a_long_text_share_seed_and_the_voice_of_the_first(tmp_path: P
         assert float(request.prompt.patches.max()) == 7.0
     assert result.patches == 4 * len("The wind came over the hill.")
     assert result.duration_s is not None
-    assert result.duration_s > result.patches * PATCH_S  # the pauses between
+    assert result.duration_s > result.patches * PATCH_S  # pauses included
     assert result.seed == 7
 
 
@@ -278,7 +278,7 @@ def test_a_failed_piece_ends_the_whole_job_once(tmp_path: Path) -> None:
     outcomes = speak(tmp_path, engine, [job(tmp_path, "a", LONG, ref=ref, settings=Settings(max_chars=30))])
     assert [line["status"] for line in logged(tmp_path)] == ["failed"]
     assert not outcomes["a"].result.ok
-    assert engine.cancelled == ["a#0"]  # the neighbour that was under way; later pieces are not even asked for
+    assert engine.cancelled == ["a#0"]  # the running segment; later segments are not even requested
     assert [request.request_id for request in engine.requests] == ["a#0", "a#1"]
 
 
@@ -290,7 +290,7 @@ def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("module", "stage"), [(take_module, "build_prompt"), (session_module, "write_audio")])
-def test_an_error_nobody_foresaw_ends_its_job_only(
+def test_an_unexpected_error_ends_only_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
 ) -> None:
     real = getattr(module, stage)
@@ -306,7 +306,7 @@ def test_an_error_nobody_foresaw_ends_its_job_only(
     assert len(logged(tmp_path)) == 3
 
 
-def test_results_that_can_not_be_noted_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_can_not_be_recorded_stop_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(log: ResultLog, result: object) -> None:
         raise OutputError("no space left on device")
 
@@ -315,7 +315,7 @@ def test_results_that_can_not_be_noted_stop_the_run(tmp_path: Path, monkeypatch:
         speak(tmp_path, FakeEngine(), [job(tmp_path, "a", "Hello.")])
 
 
-def test_what_was_done_to_a_voice_is_told_once(tmp_path: Path) -> None:
+def test_conversions_of_a_voice_are_reported_once(tmp_path: Path) -> None:
     stereo = np.sin(np.arange(44_100 * 2) / 20).astype(np.float32) * 0.3
     soundfile.write(tmp_path / "v.wav", np.stack([stereo, stereo], 1), 44_100)
     remarks: list[str] = []
@@ -336,7 +336,7 @@ def test_a_device_that_breaks_at_a_voice_fails_no_line(tmp_path: Path, monkeypat
 
 
 def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxcli.run.session.BACKLOG", 1)  # each file is waited for
+    monkeypatch.setattr("voxcli.run.session.BACKLOG", 1)  # wait for each file
     plan = make_plan([job(tmp_path, str(n), "Hello.") for n in range(60)])
     with ResultLog(tmp_path) as log:
         session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, notify=lambda remark: None)
@@ -349,7 +349,7 @@ def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pyte
 
 
 class Doubtful(FakeEngine):
-    """Its clips are bad cases, cut off, with silence at their end."""
+    """An engine whose clips are bad cases, cut off, with trailing silence."""
 
     def _clip(self, request: Request) -> Clip:
         clip = super()._clip(request)
@@ -359,19 +359,19 @@ class Doubtful(FakeEngine):
         return clip
 
 
-def test_what_is_doubtful_in_a_clip_is_told_as_warnings(tmp_path: Path) -> None:
+def test_doubtful_clips_get_warnings(tmp_path: Path) -> None:
     result = speak(tmp_path, Doubtful(), [job(tmp_path, "a", "Hello.")])["a"].result
     assert result.warnings == (
         "cut off at a length limit",
-        "far too long for its text, also after 3 attempts",
-        "1.5 s of silence at its end",
+        "far too long for its text, even after 3 attempts",
+        "1.5 s of trailing silence",
     )
     runic = speak(tmp_path, FakeEngine(), [job(tmp_path, "b", "Hello \u16a0\u16a2\u16a6.")])["b"].result
     assert runic.warnings == ("VoxCPM2 does not speak Runic",)
 
 
 class Silent(FakeEngine):
-    """Its clips run on in silence for three seconds, as bad cases, until a limit ends them."""
+    """An engine whose clips end with three seconds of silence, hit the length limit and are bad cases."""
 
     def _clip(self, request: Request) -> Clip:
         clip = super()._clip(request)
@@ -386,7 +386,7 @@ def test_a_clip_that_ran_on_in_silence_is_whole_and_the_silence_goes(tmp_path: P
     result = speak(tmp_path, Silent(), [job(tmp_path, "a", "Hello.")])["a"].result
     assert (result.stop_reason, result.attempts, result.patches) == ("silence", 3, 25)
     assert result.duration_s == pytest.approx(6 * PATCH_S + KEPT_S, abs=FRAME_S)
-    assert result.warnings == ("2.7 s of silence cut away: it did not end by itself",)
+    assert result.warnings == ("2.7 s of trailing silence removed: the model did not stop by itself",)
     assert soundfile.info(tmp_path / "a.wav").duration == pytest.approx(result.duration_s, abs=1e-3)
     assert result.cues is not None and result.cues[0].end == result.duration_s
 
@@ -396,7 +396,7 @@ def test_a_silent_run_does_not_become_part_of_the_voice_of_later_pieces(tmp_path
     long = job(tmp_path, "a", LONG, settings=Settings(max_chars=30, seed=7))
     result = speak(tmp_path, engine, [long])["a"].result
     assert result.stop_reason == "silence"
-    assert result.warnings == ("10.8 s of silence cut away: it did not end by itself",)
+    assert result.warnings == ("10.8 s of trailing silence removed: the model did not stop by itself",)
     spoken_patches = len("The wind came over the hill.")
     for request in engine.requests[1:]:
         assert spoken_patches < len(request.prompt.patches) <= spoken_patches + 3
@@ -409,12 +409,12 @@ def test_silence_that_was_asked_for_stays(tmp_path: Path) -> None:
     assert result.duration_s == pytest.approx(6 * PATCH_S + 3)
 
 
-def test_of_several_endings_the_worst_is_told(tmp_path: Path) -> None:
+def test_of_several_stop_reasons_the_worst_is_reported(tmp_path: Path) -> None:
     class Mixed(Silent):
         def _clip(self, request: Request) -> Clip:
             clip = super()._clip(request)
             assert clip.audio is not None
-            if request.request_id.endswith("#1"):  # cut off while it spoke
+            if request.request_id.endswith("#1"):  # cut off during speech
                 clip.audio = np.full_like(clip.audio, 0.1)
             return clip
 

@@ -48,7 +48,7 @@ def test_the_first_sound_goes_out_with_the_first_patch(model: VoxCPM2) -> None:
     assert len(first) == model.patch_samples
     assert sound.engine.counters.steps == 1
     segments = stream(model, max_chars=20)
-    fade = round(FADE_S * model.sample_rate)  # held back, in case the piece ends here
+    fade = round(FADE_S * model.sample_rate)  # held back in case the segment ends here
     assert len(next(iter(segments))) == model.patch_samples - fade
     assert segments.engine.counters.steps == 1
 
@@ -88,7 +88,7 @@ def test_the_same_sound_has_the_same_steps_in_a_file_and_in_a_stream(tmp_path: P
 def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:
     sound = stream(model, max_chars=20, max_seconds=None)
     samples = np.concatenate(list(sound))
-    first, second = (sound.take.clips[index].audio for index in range(2))
+    first, second = (sound.running.clips[index].audio for index in range(2))
     assert first is not None and second is not None
     pause = round(SENTENCE_PAUSE_S * model.sample_rate)
     assert len(samples) == len(first) + pause + len(second)
@@ -97,7 +97,7 @@ def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:
     assert not samples[len(first) : len(first) + pause].any()
     assert samples[0] == samples[-1] == 0.0
     # the second piece speaks like the first, as in a file
-    assert len(sound.take.request(1, model, sound._voices).prompt.patches) == sound.take.clips[0].patches
+    assert len(sound.running.request(1, model, sound._voices).prompt.patches) == sound.running.clips[0].patches
 
 
 def test_pauses_are_silence_of_exactly_their_length(model: VoxCPM2) -> None:
@@ -132,7 +132,7 @@ def test_max_seconds_and_the_rate_hold(model: VoxCPM2) -> None:
 def test_sound_is_as_long_as_was_asked_for_however_narrow_that_is(
     model: VoxCPM2, shortest: float, room: float, chars: int
 ) -> None:
-    """Also where no whole number of patches lies between the shortest and the longest."""
+    """Even if no whole number of patches lies between min_seconds and max_seconds."""
     sound = stream(model, min_seconds=shortest, max_seconds=shortest + room, max_chars=chars)
     samples = sum(map(len, sound))
     assert round(shortest * model.sample_rate) <= samples <= round((shortest + room) * model.sample_rate)
@@ -147,7 +147,7 @@ def test_the_header_is_that_of_a_wav_file(tmp_path: Path) -> None:
     assert struct.unpack("<I", ours[40:]) == (0xFFFFFFFF,)
 
 
-def test_a_reader_that_goes_away_is_told_in_one_line(model: VoxCPM2) -> None:
+def test_a_reader_that_goes_away_is_reported_in_one_line(model: VoxCPM2) -> None:
     class Closed(io.BytesIO):
         def write(self, data: Any) -> int:
             if self.tell() > 10_000:
@@ -159,7 +159,7 @@ def test_a_reader_that_goes_away_is_told_in_one_line(model: VoxCPM2) -> None:
         write_stream(sound, Closed(), raw=False)
 
 
-def test_a_full_disk_is_called_one(model: VoxCPM2) -> None:
+def test_a_full_disk_is_reported_as_such(model: VoxCPM2) -> None:
     class Full(io.BytesIO):
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, "No space left on device")

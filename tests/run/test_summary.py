@@ -21,7 +21,7 @@ def test_clock(seconds: float, text: str) -> None:
     assert clock(seconds) == text
 
 
-def test_a_summary_counts_and_tells_speed_from_the_moment_the_model_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_summary_counts_and_measures_speed_once_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter([100.0, 120.0])
     monkeypatch.setattr(report, "perf_counter", lambda: next(now))
     summary = Summary()
@@ -36,7 +36,7 @@ def test_a_summary_counts_and_tells_speed_from_the_moment_the_model_is_there(mon
     ]
 
 
-def test_a_summary_tells_what_was_there_before_and_what_has_warnings() -> None:
+def test_a_summary_counts_kept_lines_and_warnings() -> None:
     summary = Summary(left=2)
     summary.start("demo voice on cpu, float32")
     summary.add(replace(OK, stop_reason="length", warnings=("cut off",)), before=True)
@@ -62,7 +62,7 @@ def test_a_summary_of_nothing_claims_no_speed() -> None:
     assert summary.lines() == ["0 of 1 line done, 1 failed"]
 
 
-def test_one_line_tells_what_a_single_run_made() -> None:
+def test_one_line_describes_a_single_run() -> None:
     summary = Summary(model="demo voice on cpu, float32")
     line = summary.one_line(OK, Path("a.wav"))
     assert line == "a.wav: 30.0 s of audio in 6.0 s, seed 7 (demo voice on cpu, float32)"

@@ -20,9 +20,9 @@ def landed(at_s: float, duration_s: float, wall_s: float | None = 2.0) -> Result
 
 
 def test_the_pace_is_audio_made_by_the_time_of_its_runs() -> None:
-    first = [landed(2, 9), landed(4, 3), landed(8, 5)]  # begun at 0, 2 and 6: one run
+    first = [landed(2, 9), landed(4, 3), landed(8, 5)]  # started at 0, 2 and 6 s: one run
     assert pace(first) == pytest.approx((9 + 3 + 5) / 8)
-    again = [landed(86_400, 1), landed(86_401, 4)]  # a day later: the night was no work
+    again = [landed(86_400, 1), landed(86_401, 4)]  # a day later: the gap does not count
     assert pace([*again, *first]) == pytest.approx((9 + 3 + 5 + 1 + 4) / (8 + 3))
 
 
@@ -63,7 +63,7 @@ def test_too_little_is_not_remembered(audio_s: float, wall_s: float) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "[1]", '{" auto auto": "fast"}', '{" auto auto": -1}', "\0"])
-def test_a_file_that_someone_broke_says_nothing_and_is_made_anew(content: str) -> None:
+def test_a_damaged_file_is_ignored_and_replaced(content: str) -> None:
     data_folder().mkdir(parents=True)
     (data_folder() / FILE_NAME).write_text(content)
     assert speed_of(ModelOptions()) is None
@@ -71,7 +71,7 @@ def test_a_file_that_someone_broke_says_nothing_and_is_made_anew(content: str) -
     assert speed_of(ModelOptions()) == 5.0
 
 
-def test_where_nothing_can_be_kept_nothing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_speed_that_can_not_be_saved_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
     remember(ModelOptions(), 100.0, 20.0)

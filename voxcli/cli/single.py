@@ -58,6 +58,6 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
 
 
 def _tell(spoken: Spoken, allow_truncated: bool) -> None:
-    print(one_line(spoken.told), file=sys.stderr)
+    print(one_line(spoken.line), file=sys.stderr)
     if spoken.cut_off and not allow_truncated:
         raise typer.Exit(1)

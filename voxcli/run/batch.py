@@ -1,7 +1,7 @@
 """A run: from a plan to files, results and a summary.
 
-What was refused while planning is reported and recorded first. A model is loaded only when something is left to speak.
-Who speaks is a `Backend`: one engine in this process, or many elsewhere.
+Lines that were refused while planning are reported and recorded first. A model is loaded only if something is left to
+speak. A `Backend` speaks: one engine in this process, or workers elsewhere.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume
 from voxcli.run.summary import Summary
 from voxcli.run.throughput import remember
 
-USUAL_RATE = 48_000  # of the full model; the rate of another is not known before it is loaded
+USUAL_RATE = 48_000  # the full model's sample rate; that of another model is unknown until it is loaded
 
 
 class Backend(Protocol):
     """Speaks the utterances of a run.
 
-    unrecorded: files may be there that no result names, once the outcomes have ended.
+    unrecorded: True if there may be files without a result, once the outcomes have ended.
     """
 
     unrecorded: bool
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
-        """One for each utterance, as they finish. Raises VoxError when none can be spoken any more."""
+        """Yield one outcome per utterance, as they finish. Raises VoxError when no more can be spoken."""
 
 
 @dataclass
 class BatchRun:
-    """What the parts of a run share.
+    """State shared by the parts of a run.
 
-    out:        the folder that results name files from.
-    log:        takes results; None where none are recorded.
+    out:        the output folder; paths in results are relative to it.
+    log:        the results log; None if results are not recorded.
     rerun:      which lines of an earlier run are spoken again.
-    last_death: of a process that spoke for this run, Unix time: its unfinished files are older.
+    last_death: Unix time at which a worker of this run last died; its unfinished files are older.
     """
 
     plan: Plan
@@ -66,16 +66,16 @@ class BatchRun:
 
     @cached_property
     def model(self) -> ResolvedModel:
-        """The checkpoint that speaks. Raises ModelError."""
+        """The model's checkpoint. Raises ModelError when it is missing or damaged."""
         return resolve_model(self.options.model, self.display.notify)
 
     @cached_property
     def identity(self) -> str:
-        """Of the model, with its adapter."""
+        """Identity of the model and its adapter."""
         return model_identity(filter(None, (self.model.folder, self.options.lora)))
 
     def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
-        """One for every job of the plan; those kept from an earlier run come before those spoken now."""
+        """Yield one outcome per job of the plan: first refused jobs, then kept ones, then those spoken now."""
         refused = [failure(job, error, self.out) for job, error in self.plan.refused]
         if self.log is not None and refused:
             self.log.append(*(outcome.result for outcome in refused))
@@ -92,7 +92,7 @@ class BatchRun:
             yield from backend.outcomes(utterances, self)
 
     def _skipped(self) -> list[Outcome]:
-        """Texts without words. Those of an earlier run need not be noted again."""
+        """Return the outcomes of texts without words. They are recorded unless an earlier run recorded the same."""
         outcomes = [skipped(job, pause_s, self.out) for job, pause_s in self.plan.skipped]
         if self.log is None:
             return outcomes
@@ -103,7 +103,7 @@ class BatchRun:
         return outcomes
 
     def _known_identity(self, log: ResultLog) -> str:
-        """The model's, in the form in which the results that are there name it."""
+        """Identity of the model, in its former form if the earlier results use that."""
         fingerprints = (past.good.fingerprint for past in log.history.values() if past.good is not None)
         named = {fingerprint.get("model") for fingerprint in fingerprints if fingerprint}
         if named <= {self.identity}:
@@ -129,7 +129,7 @@ class LocalBackend:
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         with run.timer("loading the model"):
-            from voxcli.run.session import Session  # brings torch: only when there is something to speak
+            from voxcli.run.session import Session  # imports torch, so only when there is something to speak
 
             segments = sum(len(utterance.segments) for utterance in utterances)
             loaded = load_engine(run.options, run.display.notify, run.model, segments)
@@ -156,12 +156,14 @@ def speak_all(
     timer: StageTimer | None = None,
     backend: Backend | None = None,
 ) -> Summary:
-    """Run a plan into the folder `out`, with results.jsonl. A job that fails is reported and counted, the rest run.
+    """Run a plan: write its files and results.jsonl into the folder `out`. Jobs that fail are reported and counted.
 
     rerun:     which lines of an earlier run are spoken again.
-    artifacts: what is made of all files in the end.
-    timer:     takes the time of each stage.
-    backend:   who speaks; None: one engine in this process.
+    artifacts: made of all files at the end, such as the joined file or the report.
+    timer:     records the time of each stage.
+    backend:   speaks the lines; None: one engine in this process.
+
+    Raises VoxError when the run as a whole can't go on.
     """
     began, backend, timer = time.time(), backend or LocalBackend(), timer or StageTimer()
     prepare_folder(out)
@@ -179,7 +181,7 @@ def speak_all(
             if not lock.left_over:
                 check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
         try:
-            with closing(run.outcomes(backend)) as outcomes:  # what is finished is recorded before the log is closed
+            with closing(run.outcomes(backend)) as outcomes:  # finished lines are recorded before the log is closed
                 for outcome in outcomes:
                     if outcome.error is not None:
                         display.notify(f"{outcome.job}: {outcome.error}")
@@ -188,7 +190,7 @@ def speak_all(
                         artifacts.add(outcome)
         except BaseException:
             if log.broken or backend.unrecorded:
-                lock.keep()  # for the next run to know why they are there
+                lock.keep()  # tells the next run that there are files without a result
             raise
         if artifacts is not None:
             with timer("joined file, subtitles, report"):
@@ -197,6 +199,6 @@ def speak_all(
                 except VoxError as error:
                     display.summary.error = error
             sweep(artifacts.folders, began)
-        # what a worker left that died in this run is older than its death
+        # temporary files of a worker that died in this run are older than its death
         sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, run.last_death or began)
     return display.summary

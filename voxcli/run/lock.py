@@ -1,4 +1,4 @@
-"""One run at a time in a folder: a lock that the system itself takes away from a process that died."""
+"""A folder lock, so that only one run at a time writes into a folder. The system releases it when its process dies."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from voxcli.errors import OutputError
 from voxcli.files.in_place import has_other_names, open_in_place
 from voxcli.files.names import LOCK_NAME
 
-WRITTEN = re.compile(rb"process \d+ on [^\n]*\n?")  # what is in it
+WRITTEN = re.compile(rb"process \d+ on [^\n]*\n?")  # content of a lock file
 MAX_BYTES = 1000
-# What a file system without locks answers: some network shares.
+# Error codes of file systems without locks, such as some network shares.
 NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL}
 
 if sys.platform == "win32":
     import msvcrt
 
-    BEHIND_THE_TEXT = 1 << 30  # a locked byte can't be read there, and others are to read who holds the lock
+    BEHIND_THE_TEXT = 1 << 30  # locked bytes can't be read on Windows, and others must be able to read the holder
 
     def _take(file: BinaryIO) -> None:
         file.seek(BEHIND_THE_TEXT)
@@ -37,13 +37,13 @@ else:
 
 
 class FolderLock:
-    """Holds `folder` inside its `with` block; raises OutputError, naming the holder, when another process does.
+    """Locks `folder` for the duration of a `with` block. Raises OutputError, naming the holder, if it is locked.
 
-    The file tells who holds the lock, the system decides whether it is held: a file left by a process that was killed,
-    here or on another host, means nothing and is taken over. say: takes a remark when there are no locks here.
+    The file names the holder, but only the system's lock counts: a file left by a process that was killed is taken
+    over.
 
-    left_over: a run ended here in which files may have landed that no result tells of: it was killed, or `keep` was
-               called in it.
+    notify:    is called with a warning if the file system has no locks.
+    left_over: an earlier run was killed or called `keep`: there may be files that no result describes.
     """
 
     def __init__(self, folder: Path, notify: Callable[[str], None]):
@@ -55,7 +55,7 @@ class FolderLock:
         self._kept = False
 
     def keep(self) -> None:
-        """Leave the file in the end, for the next run to see that this one did not note all it made."""
+        """Leave the lock file behind: it tells the next run that not every file was recorded."""
         self._kept = True
 
     def __enter__(self) -> FolderLock:
@@ -72,14 +72,14 @@ class FolderLock:
 
     def __exit__(self, *exception: object) -> None:
         assert self._file is not None, "left without having been entered"
-        with suppress(OSError):  # Windows keeps the name of a file that is open
+        with suppress(OSError):  # Windows can't remove an open file
             if not self._kept and self._is_there(self._file):
-                self.path.unlink()  # before the lock goes: a name seen afterwards is another's
+                self.path.unlink()  # before the lock is released: afterwards the file may belong to another run
         self._file.close()
         self._file = None
 
     def _open(self) -> BinaryIO | None:
-        """The file with the lock on it; None when its last holder took its name away meanwhile."""
+        """Open and lock the file. Returns None if its last holder removed it meanwhile."""
         self.left_over = os.path.lexists(self.path)
         file = open_in_place(self.path)
         try:
@@ -103,22 +103,22 @@ class FolderLock:
             _take(file)
         except OSError as error:
             if error.errno not in NO_LOCKS:
-                told = _content(file).decode(errors="replace").strip()
-                holder = f"another run ({told})" if WRITTEN.fullmatch(told.encode()) else "another run"
+                content = _content(file).decode(errors="replace").strip()
+                holder = f"another run ({content})" if WRITTEN.fullmatch(content.encode()) else "another run"
                 raise OutputError(
                     f"{holder} is writing into {self.folder}; wait for it to end, or choose another folder"
                 ) from error
-            self.notify(f"{self.folder} is on a file system without locks; let no other run write there")
+            self.notify(f"{self.folder} is on a file system without locks; make sure that no other run writes there")
 
 
 def _check_ours(file: BinaryIO) -> None:
-    """Raise OSError for a file that is not to be emptied: one with another content, or that has a name elsewhere.
+    """Raise OSError for a file that must not be overwritten: one with other content, or with a second hard link.
 
-    A machine that lost its power may leave an empty one, or one of zeros.
+    A lock file that is empty or full of zeros is ours: a power cut leaves such files.
     """
     content = _content(file)
     if content.strip(b"\0") and not WRITTEN.fullmatch(content):
-        raise OSError("another program's")
+        raise OSError("a file of another program")
     if has_other_names(file):
         raise OSError("a hard link of another file")
 

@@ -1,8 +1,8 @@
-"""Lines without an id are known by what they say, not by their place, so that a line put between them changes no other.
+"""Match lines without an id by content instead of position, so that an inserted line does not affect the others.
 
-The number of such a line is its place when it is first spoken, and stays with it, as do its results and its file. A
-line that is new at a place whose number another one has gets the next number that is free: nothing is written over,
-and what is kept keeps its name. `--join` and the report follow the manifest, whatever the numbers are.
+Such a line gets its position as its number when it is first spoken, and keeps that number, its results and its file.
+If the number of a new line's position is taken, the line gets the next free number: nothing is overwritten and nothing
+is renamed. `--join` and the report follow the order of the manifest.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from voxcli.jobs.result import Result, shown_path
 from voxcli.run.results import History
 from voxcli.run.resume import Fingerprints
 
-_NUMBER = re.compile(r"[0-9]{5,9}")  # as the manifest gives them
+_NUMBER = re.compile(r"[0-9]{5,9}")  # format of the ids that the manifest reader assigns
 
 
 def keep_numbers(
     jobs: Sequence[Job], before: Mapping[str, History], out: Path, refuse: Callable[[Path], None]
 ) -> tuple[list[Job], int]:
-    """The jobs of a manifest with the numbers that earlier runs into `out` gave their lines.
-
-    Also how many have another number than their place. Lines of one text are told apart by voice and settings, and
-    where these are the same, by their order.
+    """Give the jobs of a manifest the numbers that earlier runs into `out` gave their lines.
 
     refuse: raises InputError for a file that must not be written.
+
+    Returns the jobs, and how many of them have a number other than their position. Lines with the same text are told
+    apart by voice and settings, then by order.
     """
     named = {name for job in jobs if not job.numbered for name in (job.id, job.out.stem)}
     named |= {job.out.stem for job in jobs if _has_own_file(job)}
@@ -63,14 +63,14 @@ def keep_numbers(
 
 
 def _by_output(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
-    """Lines that name their file, by place: the number of the result of that file."""
+    """Match lines that name their own file. Returns the number of the matching result by position."""
     numbers = {result.out: identity for identity, result in known.items() if not _is_named_by(result, identity)}
     own = ((place, job) for place, job in enumerate(jobs) if job.numbered and _has_own_file(job))
     return {place: numbers[output] for place, job in own if (output := shown_path(job.out, out)) in numbers}
 
 
 def _by_content(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
-    """Lines whose file is named by their number, by place: the number of the result that they are of."""
+    """Match the other lines by text. Returns the number of the matching result by position."""
     numbers: defaultdict[str, list[str]] = defaultdict(list)
     for identity, result in sorted(known.items(), key=lambda item: int(item[0])):
         if _is_named_by(result, identity):
@@ -99,7 +99,7 @@ def _exact(
     numbers: Iterable[str],
     fingerprints: Fingerprints,
 ) -> dict[int, str]:
-    """Of lines that share a text, those whose voice and settings are those of a result, in their order."""
+    """Match lines that share a text by voice and settings, in order. Returns numbers by position."""
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for identity in numbers:
         made = known[identity].fingerprint or {}
@@ -116,7 +116,7 @@ def _key(voice: Any, settings: Any) -> str:
 
 
 def _free_numbers(jobs: Sequence[Job], known: Iterable[str], named: set[str], out: Path) -> Iterator[str]:
-    """Numbers that no line has or had, and whose name no file has."""
+    """Yield numbers that no line has or had and that no file is named after."""
     taken = named | {job.out.stem for job in jobs}
     with suppress(OSError):
         taken |= {name.partition(".")[0] for name in os.listdir(out)}
@@ -129,7 +129,7 @@ def _has_own_file(job: Job) -> bool:
 
 
 def _is_named_by(result: Result, identity: str) -> bool:
-    """Whether the file of a result has its name from the id."""
+    """True if the file of a result is named after its id."""
     return result.out.rpartition(".")[0] == identity
 
 

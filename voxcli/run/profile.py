@@ -1,4 +1,4 @@
-"""Where the time of a run goes. A stage inside another counts for itself and not for that one."""
+"""Measure the time of each stage of a run. The time of a nested stage does not count for the outer one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ MODEL, EARLIER = "model", "earlier results"
 
 
 class StageTimer:
-    """Seconds by stage, of the thread that made it by the wall clock, of others by the processor time they took.
+    """Collects seconds by stage: wall time in the thread that created it, CPU time in all other threads.
 
-    What other threads do costs wall time as well, but where and how much nobody can tell: it counts in full as not
-    the model's, although much of it runs while the model has a core to spare.
+    How much wall time the other threads cost is unknown. All of their CPU time counts as time outside the model,
+    although much of it runs in parallel with the model on a spare core.
     """
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class StageTimer:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """The time of the `with` block, but for stages inside it."""
+        """Measure the `with` block, without the stages nested in it."""
         mine = threading.get_ident() == self._main
         clock, seconds = (time.perf_counter, self.seconds) if mine else (time.thread_time, self.beside)
         outer: list[float] = getattr(self._open, "inner", [])
@@ -53,7 +53,7 @@ class StageTimer:
         return _Timed(self, name, manager)
 
     def each(self, name: str, items: Iterable[Item]) -> Iterator[Item]:
-        """`items`, the time to make each of them counted."""
+        """Yield items and measure the time to produce each of them."""
         iterator, end = iter(items), object()
         while True:
             with self(name):
@@ -63,15 +63,15 @@ class StageTimer:
             yield item  # type: ignore[misc]
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Return a table for people: seconds and share of the wall time by stage."""
         wall = time.perf_counter() - self._began
-        parts = {**self.seconds, "all else": wall - sum(self.seconds.values())}
-        parts |= {f"{name} (beside the model)": seconds for name, seconds in self.beside.items()}
+        parts = {**self.seconds, "other": wall - sum(self.seconds.values())}
+        parts |= {f"{name} (in parallel)": seconds for name, seconds in self.beside.items()}
         other = sum(seconds for name, seconds in parts.items() if name != MODEL)
         width = max(map(len, parts))
         return [
             *(f"{name:<{width}} {seconds:9.2f} s {seconds / wall:7.2%}" for name, seconds in parts.items()),
-            f"{'all but the model':<{width}} {other:9.2f} s {other / wall:7.2%} of {wall:.1f} s",
+            f"{'without the model':<{width}} {other:9.2f} s {other / wall:7.2%} of {wall:.1f} s",
         ]
 
 

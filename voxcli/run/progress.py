@@ -1,4 +1,4 @@
-"""The live display of a run on stderr: lines done, audio made, speed, time left. Silent when nobody watches."""
+"""The progress display of a run on stderr: lines done, audio made, speed, time left. Needs a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxcli.terminal import clock, one_line
 
 
 class Display:
-    """Shows a summary while it grows. Remarks are printed above the bar, or plainly when there is none."""
+    """Shows the progress of a run. Messages are printed above the bar, or plainly without a terminal."""
 
     def __init__(self, summary: Summary, plan: Plan, console: Console | None = None):
         self.summary = summary
@@ -24,7 +24,9 @@ class Display:
         self._lines = len(plan.utterances) + len(plan.refused) + len(plan.skipped)
         self._expected = {utterance.job.id: utterance.expected_s for utterance in plan.utterances}
         self._expected_done = 0.0
-        self._patches: defaultdict[str, dict[str, int]] = defaultdict(dict)  # of jobs that have not landed, by request
+        self._patches: defaultdict[str, dict[str, int]] = defaultdict(
+            dict
+        )  # of unfinished jobs, by job id and request id
         self._patch_s = 0.0
         self._progress = Progress(
             TextColumn("{task.description}"),
@@ -47,20 +49,20 @@ class Display:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self.watched:  # else older versions of rich print an empty line
+        if self.watched:  # without a terminal, older versions of rich print an empty line
             self._progress.stop()
 
     def notify(self, remark: str) -> None:
-        """One line for people, whatever is in it."""
+        """Print a message as one line, without interpreting markup in it."""
         self.console.print(f"voxcpm2: {one_line(remark)}", markup=False, highlight=False, soft_wrap=True)
 
     def started(self, loaded: LoadedEngine) -> None:
-        """The model is there: speed counts from now, and the engine tells what is under way."""
+        """Start measuring speed: the model is loaded. The engine reports its progress from now on."""
         loaded.engine.on_patch = self.running
         self.speaking(loaded.name, loaded.engine.model.patch_s)
 
     def speaking(self, model: str, patch_s: float) -> None:
-        """The same for engines elsewhere. patch_s: seconds of audio in a patch."""
+        """Start measuring speed for engines in other processes. patch_s: seconds of audio per patch."""
         self.summary.start(model)
         self._patch_s = patch_s
         self._show()
@@ -70,9 +72,10 @@ class Display:
         return not self._progress.disable
 
     def landed(self, outcome: Outcome) -> None:
+        """Count a finished job."""
         self.summary.add(outcome.result, before=outcome.before)
         expected = self._expected.get(outcome.job.id, 0.0)
-        if outcome.before:  # nothing to do: no part of the time that is left
+        if outcome.before:  # kept from an earlier run: does not count for the remaining time
             self._expected_total -= expected
         else:
             self._expected_done += expected
@@ -80,7 +83,7 @@ class Display:
         self._show()
 
     def running(self, patches: dict[str, int]) -> None:
-        """Heard after each step: patches so far of the requests that run. Those done may still wait for their sound."""
+        """Update the patches made so far, by request id. Requests may be listed until their audio is decoded."""
         if self._progress.disable:
             return
         for request_id, count in patches.items():

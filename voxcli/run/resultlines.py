@@ -1,4 +1,4 @@
-"""What stands in a results.jsonl, line by line: which of its lines are results, and which of those still count."""
+"""Parse the lines of results.jsonl: which of them are results, and which results still count."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from datetime import datetime
 
 from voxcli.jobs.result import Cue, Result
 
-MAX_SECONDS = 1e9  # seconds, and what they are divided by each other: more is no length of sound or work
-BOM = b"\xef\xbb\xbf"  # what some editors put in front
-# How a line begins that is written here: what is left of one that was not written to its end.
+MAX_SECONDS = 1e9  # upper bound for durations and their ratios; anything above is not a real measurement
+BOM = b"\xef\xbb\xbf"  # some editors put it at the start of a file
+# The beginning of every line that this program writes; it identifies a line that was only partly written.
 HEAD, NEXT = b'{"id": "', b'", "out": '
 HEAD_AND_ID = re.compile(re.escape(HEAD) + rb'(?:[^"\\]|\\.)*\\?', re.DOTALL)
-MAX_HEAD_BYTES = 4096  # bytes: an id has 200 characters at most
+MAX_HEAD_BYTES = 4096  # enough for an id, which has at most 200 characters
 
 
 @dataclass(frozen=True)
 class Line:
-    """content: without its end.  result: what it says; None when it is no result."""
+    """A line of the file. content: without the newline.  result: the parsed result; None if it is not one."""
 
     content: bytes
     result: Result | None
 
 
 def read_lines(content: bytes) -> Iterator[Line]:
-    """The lines of a file that say something, with what they say. What a crash tore, at its end, says nothing."""
+    """Yield the lines of a file that are not empty. A partly written last line is left out."""
     *whole, last = content.split(b"\n")
     for segment in (*whole, *([] if _is_torn(last) else [last])):
-        if text := segment.removeprefix(BOM).strip():  # an editor may leave spaces at an end, or carriage returns
+        if text := segment.removeprefix(BOM).strip():  # an editor may add spaces or carriage returns
             result = read_result(text)
             yield Line(segment if result is None else text, result)
 
 
 def kept_lines(lines: Sequence[Line]) -> bytes:
-    """The lines without those that were overtaken.
+    """Return the file's content without superseded lines.
 
-    Of each id the last one stays, and the last one that was ok. What is no result stays too, as it is.
+    Of each id, the last result and the last successful result are kept. Lines that are not results are kept unchanged.
     """
     last: dict[str, int] = {}
     good: dict[str, int] = {}
@@ -53,7 +53,7 @@ def kept_lines(lines: Sequence[Line]) -> bytes:
 
 
 def read_result(text: bytes) -> Result | None:
-    """The result that a line says; None for any other."""
+    """Parse a line. Returns None if it is not a valid result."""
     with suppress(ValueError, RecursionError, TypeError):
         values = json.loads(text)
         if not isinstance(values, dict):
@@ -69,7 +69,7 @@ def read_result(text: bytes) -> Result | None:
 
 
 def _is_torn(line: bytes) -> bool:
-    """Whether a line without an end is one of ours that was not written whole, or zeros: what a power cut leaves."""
+    """True if a last line without a newline is a partly written result or zeros, as a power cut leaves them."""
     text = line.rstrip(b"\0")
     with suppress(ValueError, RecursionError):
         json.loads(text)
@@ -82,7 +82,7 @@ def _is_torn(line: bytes) -> bool:
 
 
 def _holds(result: Result) -> bool:
-    """Whether every field is of its kind: people edit files, and other programs write them."""
+    """True if every field has its type and range. Lines may come from editors or other programs."""
     seconds = (result.duration_s, result.wall_s, result.rtf)
     counts = (result.patches, result.attempts, result.sample_rate, result.seed)
     words = (result.description, result.stop_reason, result.sha256, result.finished, result.error)
@@ -101,7 +101,7 @@ def _holds(result: Result) -> bool:
 
 
 def _is_text(value: object) -> bool:
-    """JSON can name halves of characters, which can't be written again."""
+    """True for a string that can be encoded as UTF-8. JSON can contain lone surrogates, which cannot."""
     if not isinstance(value, str):
         return False
     with suppress(UnicodeEncodeError):

@@ -1,7 +1,7 @@
-"""results.jsonl: one line for each job as it ends, on the disk before the next is written.
+"""results.jsonl: one line per finished job, synced to the disk before the next one is written.
 
-The last line of an id is its state. Before it stays the last one that was ok, if that is another: a run that merely
-fails does not undo what an earlier one made, and the next one keeps it.
+The last line of an id is its state. If that is a failure, the last successful line is kept as well: a run that fails
+does not discard the file of an earlier run, and the next run keeps it.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from voxcli.files.write import write_atomic
 from voxcli.jobs.result import Result
 from voxcli.run.resultlines import Line, kept_lines, read_lines
 
-MAX_BYTES = 1 << 31  # of the file: two million lines
+MAX_BYTES = 1 << 31  # maximum size of the file, about two million lines
 
 
 @dataclass(frozen=True)
 class History:
-    """What earlier runs noted of one line.
+    """Results of one line in earlier runs.
 
-    last:  how it ended last.
-    good:  how it ended when it last gave a file; None when it never did.
+    last:  the last result.
+    good:  the last successful result; None if there is none.
     """
 
     last: Result
@@ -40,35 +40,36 @@ class History:
 
 
 def read_history(folder: Path) -> dict[str, History]:
-    """Of each id, in the order of their last ends; none where no run has been.
+    """Read the history of each id, in the order of their last results. Empty if there is no results file.
 
-    Raises OutputError when it can't be read, or is another program's.
+    Raises OutputError when the file can't be read or contains no results.
     """
     return _history(_read(folder / RESULTS_NAME)[1])
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """How each line ended last."""
+    """Read the last result of each id. Raises OutputError like `read_history`."""
     return {identity: history.last for identity, history in read_history(folder).items()}
 
 
 class ResultLog:
-    """Appends results and syncs each one. Raises OutputError when that can't be done, or would be in vain: when the
-    file is no longer where the next run will look for it. Raises it too, and changes nothing, for a file that is
-    another program's, or is a link.
+    """Appends results and syncs them. Use it as a context manager.
 
-    history: what earlier runs noted.
-    broken:  something could not be noted.
+    history: results of earlier runs, by id.
+    broken:  a result could not be recorded.
 
-    Whoever reads the file meanwhile takes the last line of an id for its state. When a run begins and when it ends,
-    lines that were torn by a crash or overtaken by later ones are dropped; those that are no results stay.
+    When a run begins and when it ends, lines that a crash cut off and superseded lines are dropped. Lines that are not
+    results stay. At any time, the last line of an id is its state.
+
+    Raises OutputError when a result can't be written, or when the file was removed or replaced, so that the next run
+    would not find the result. Raises it on entry, without changing the file, if that is a link or contains no results.
     """
 
     def __init__(self, folder: Path):
         self.path = folder / RESULTS_NAME
         self.history: dict[str, History] = {}
         self.broken = False
-        self._known: set[str] = set()  # ids that are in the file
+        self._known: set[str] = set()  # ids in the file
         self._overtaken = False
         self._file: BinaryIO | None = None
 
@@ -78,7 +79,7 @@ class ResultLog:
         self._known = set(self.history)
         self._file = self._open()
         kept = kept_lines(lines)
-        if kept != content or has_other_names(self._file):  # what has a name elsewhere stays there as it is
+        if kept != content or has_other_names(self._file):  # another hard link must not change
             self._file.close()
             write_atomic(self.path, kept)
             self._file = self._open()
@@ -89,13 +90,13 @@ class ResultLog:
             self._file.close()
             self._file = None
         if kind is None and self._overtaken:
-            with suppress(OutputError):  # all is noted: a disk that is full now leaves just more lines than needed
+            with suppress(OutputError):  # all results are recorded; if the disk is full, superseded lines just stay
                 content, lines = _read(self.path)
                 if (kept := kept_lines(lines)) != content:
                     write_atomic(self.path, kept)
 
     def append(self, *results: Result) -> None:
-        """Results that landed together share one sync."""
+        """Append results with one sync for all of them. Raises OutputError when that fails."""
         assert self._file is not None, "a result log is written inside its `with` block"
         try:
             for result in results:
@@ -110,7 +111,7 @@ class ResultLog:
             self.broken = True
             raise OutputError(f"can't write {self.path}: {error.strerror or error}") from error
         if not there:
-            raise OutputError(f"{self.path} was taken away or replaced while results were written to it")
+            raise OutputError(f"{self.path} was removed or replaced while results were written to it")
 
     def _open(self) -> BinaryIO:
         try:
@@ -129,18 +130,18 @@ NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
 
 
 def _read(path: Path) -> tuple[bytes, list[Line]]:
-    """What is in the file, and its lines. Raises OutputError."""
+    """Return the file's content and its lines. Raises OutputError."""
     if os.path.islink(path):
         raise OutputError(f"{path} is a link: a run writes nothing outside its folder")
     try:
         content = read_regular(path, MAX_BYTES)
     except OSError as error:
-        if error.errno in NOT_THERE:  # nor is the folder a folder: whoever writes there reports that
+        if error.errno in NOT_THERE:  # if the folder is not a folder, the write reports that
             return b"", []
         raise OutputError(f"can't read {path}: {error.strerror or error}") from error
     lines = list(read_lines(content))
     if lines and all(line.result is None for line in lines):
-        raise OutputError(f"{path} is another program's, it holds no results: move it away, or choose another folder")
+        raise OutputError(f"{path} contains no results of voxcpm2: move it away, or choose another folder")
     return content, lines
 
 

@@ -1,8 +1,8 @@
-"""What an earlier run left to do: lines whose file is there and would come out the same are kept, the rest is spoken.
+"""Resume: keep the lines whose file exists and would come out the same, speak the rest.
 
-What counts is the last result that was ok: a run that failed since did not take its file away. A line without a seed
-keeps the one drawn for it when it is spoken again, so that its file comes back as it was, and an edited text in the
-voice it had. `--force` draws anew.
+The last successful result counts: a later failure did not remove its file. A line without a seed is spoken again with
+the seed drawn for it before, so a lost file comes back unchanged and an edited text keeps its voice. `--force` draws a
+new seed.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ NEW, FAILED = "new", "failed before"
 
 @dataclass
 class ResumePlan:
-    """A plan beside an earlier run's results.
+    """A plan compared with the results of earlier runs.
 
-    todo:     to be spoken, in the plan's order, each with its fingerprint.
-    kept:     done before and unchanged, with their results of then.
-    mended:   results of those whose last line says otherwise, as when they failed since: to be noted again.
-    left:     neither: what `--retry-failed` leaves alone.
-    reasons:  how many are spoken why.
+    todo:     utterances to speak, in the plan's order, with fingerprints.
+    kept:     outcomes of unchanged lines, with their earlier results.
+    mended:   successful results of kept lines to append again, because the last result on file is another one.
+    left:     number of lines that `--retry-failed` skips.
+    reasons:  number of lines to speak, by reason.
     """
 
     todo: list[Utterance] = field(default_factory=list)
@@ -49,7 +49,7 @@ class ResumePlan:
     reasons: Counter[str] = field(default_factory=Counter)
 
     def __str__(self) -> str:
-        """For people, in a line."""
+        """Return a one-line description for people."""
         why = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
         left = f", {self.left} left for a run without --retry-failed" if self.left else ""
         kept = counted(len(self.kept), "line")
@@ -59,9 +59,12 @@ class ResumePlan:
 def make_resume_plan(
     plan: Plan, before: Mapping[str, History], out: Path, model: str | None, rerun: RerunPolicy
 ) -> ResumePlan:
-    """Reads the files of lines that may be kept. Raises OutputError where one is there and can't be read.
+    """Compare a plan with the results of earlier runs; reads the files of lines that may be kept.
 
-    before: what was noted of each id, in the folder `out`.  model: its identity; None leaves the model aside.
+    before: history of each id in the folder `out`.
+    model:  identity of the model; None: models are not compared.
+
+    Raises OutputError when a file exists but can't be read.
     """
     resume_plan, fingerprints, earlier = ResumePlan(), Fingerprints(model), _Earlier(before)
     for utterance in plan.utterances:
@@ -85,16 +88,16 @@ Beside = Callable[[Job], Iterable[Path]]
 
 
 def nothing(job: Job) -> Iterable[Path]:
-    """Beside the file of a job."""
+    """Return no additional files; the default of `Beside`."""
     return ()
 
 
 def check_places(
     plan: Plan, before: Mapping[str, History], out: Path, rerun: RerunPolicy, beside: Beside = nothing
 ) -> None:
-    """Raise OutputError where a file would be replaced that no result tells of: whose it is, is not known.
+    """Raise OutputError if a file would be replaced that no result describes: it may not be ours.
 
-    beside: what else is written for a job, as subtitles are; they are known by its file.
+    beside: further files written for a job, such as subtitles. They are ours if the job's file is.
     """
     earlier = _Earlier(before)
     ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
@@ -104,25 +107,25 @@ def check_places(
         if rerun == "changed" or (rerun == "failed" and _failed(earlier.of(job)))
         if one_name(shown_path(job.out, out)) not in ours
         for path in (job.out, *beside(job))
-        if os.path.lexists(path) and not os.path.isdir(path)  # nothing takes the place of a folder
+        if os.path.lexists(path) and not os.path.isdir(path)  # a folder is never replaced
     ]
     if in_the_way:
         (_, first), others = min(in_the_way), len(in_the_way) - 1
-        more = f" (nor {others} other{'s' * (others > 1)})" if others else ""
+        more = f" (and {counted(others, 'other file')})" if others else ""
         raise OutputError(
-            f"{first} is there, but no run has noted it{more}: move it away, choose another folder, "
+            f"{first}{more} exists but is not in results.jsonl: move it away, choose another folder, "
             "or use --force to replace it"
         )
 
 
 def check_retry(out: Path, rerun: RerunPolicy) -> None:
-    """Raise InputError when the lines that failed are wanted, and no run has been."""
+    """Raise InputError for `--retry-failed` in a folder without results."""
     if rerun == "failed" and not read_history(out):
-        raise InputError(f"--retry-failed: no run has noted a line in {out}; leave it out to speak them all")
+        raise InputError(f"--retry-failed: there are no results in {out}; omit it to speak all lines")
 
 
 class _Earlier:
-    """Histories by id; one that was written in other case is that of the same line, as it is in a manifest."""
+    """Histories by id, ignoring case as manifests do."""
 
     def __init__(self, histories: Mapping[str, History]):
         self._histories = histories
@@ -139,9 +142,9 @@ def _failed(history: History | None) -> bool:
 def preview(
     plan: Plan, out: Path, rerun: RerunPolicy, usual: float | None = None, beside: Beside = nothing
 ) -> list[str]:
-    """What the plan comes to beside the results that are there, and in what time, for people.
+    """Describe for people what a run would do and how long it would take.
 
-    usual: seconds of audio that this machine makes in a second, where the results do not tell.
+    usual: seconds of audio that this machine makes per second, used when the results do not show a speed.
     """
     before = read_history(out)
     if not os.path.lexists(out / LOCK_NAME):
@@ -164,12 +167,12 @@ def _time(audio_s: float, speed: float, of: str) -> str:
 
 
 def _seed(history: History | None) -> int | None:
-    """What was drawn for a line: for its file or, where it never had one, for the sound that could not be written."""
+    """Return the seed drawn for a line before: that of its last file, else that of its last failure."""
     return None if history is None else (history.good or history.last).seed
 
 
 def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out: Path) -> str | None:
-    """Why a line is spoken; None when its file is as it would be."""
+    """Return why a line must be spoken; None if its file is up to date."""
     if history is None:
         return NEW
     if history.good is None:
@@ -179,7 +182,7 @@ def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out
 
 
 def _change(job: Job, good: Result, now: Fingerprint, out: Path) -> str | None:
-    """What makes a line's file another than it would be; None when nothing does. Cheap questions come first."""
+    """Return what has changed since a line's file was made; None if nothing. Cheap checks come first."""
     then = read_fingerprint(good.fingerprint)
     if then is None:
         return "of another version"
@@ -193,8 +196,8 @@ def _change(job: Job, good: Result, now: Fingerprint, out: Path) -> str | None:
     except FileNotFoundError:
         return "file missing"
     except OSError as error:
-        if _is_file(job.out):  # it may well be as it was: a share that answers badly, rights that are missing
-            raise OutputError(f"can't read {job.out}, which is there already: {error.strerror or error}") from error
+        if _is_file(job.out):  # it may be unchanged: a network share fails, or permissions are missing
+            raise OutputError(f"can't read the existing file {job.out}: {error.strerror or error}") from error
         return "file unreadable"
 
 
@@ -204,7 +207,7 @@ def _is_file(path: Path) -> bool:
     except NotADirectoryError:
         return False
     except OSError:
-        return True  # for all that is known
+        return True  # unknown: assume that it is a file
 
 
 def _lead(utterance: Utterance) -> list[float]:
@@ -212,7 +215,7 @@ def _lead(utterance: Utterance) -> list[float]:
 
 
 class Fingerprints:
-    """Makes the fingerprints of one run; reads each recording once."""
+    """Computes the fingerprints of one run. Each recording is read once."""
 
     def __init__(self, model: str | None):
         self.model = model
@@ -231,7 +234,7 @@ class Fingerprints:
         )
 
     def voice_and_settings(self, job: Job) -> tuple[str | None, dict[str, Any]]:
-        """What a fingerprint has of them."""
+        """Return the digest of a job's voice files (None if it has none) and its settings by name."""
         parts = (job.ref, job.prompt_audio, job.voice)
         voice = _digest([path and self._content(path) for path in parts]) if any(parts) else None
         return voice, _named(job.settings) | {"format": job.format}
@@ -241,5 +244,5 @@ class Fingerprints:
             try:
                 self._contents[path] = content_digest(path)
             except OSError:
-                self._contents[path] = ""  # gone since it was looked at: its lines will fail and say so
+                self._contents[path] = ""  # removed since planning: its lines will fail and report it
         return self._contents[path]

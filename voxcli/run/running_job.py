@@ -1,4 +1,4 @@
-"""A job under way: what it asks of the engine, piece by piece, and what has come of it so far."""
+"""A job in progress: the requests it makes to the engine, one per segment, and the clips it has received."""
 
 from __future__ import annotations
 
@@ -19,25 +19,26 @@ from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.voices.source import EncodedVoice
 from voxcli.voices.store import Latents
 
-ROOM = 1.5  # times the shortest length asked for: longer, and a clip is too long for its text
+ROOM = 1.5  # a clip longer than min_seconds by this factor may count as too long for its text
 
 
 class EncodedVoices(Protocol):
-    """Knows the voices of jobs, inside a `with` block."""
+    """Provides the encoded voices of jobs; a context manager."""
 
     def __enter__(self) -> EncodedVoices: ...
     def __exit__(self, *exception: object) -> None: ...
     def of(self, job: Job) -> EncodedVoice:
-        """To be asked for once by each. Raises AudioError, InputError."""
+        """Return a job's voices; call it once per job. Raises AudioError or InputError if one can't be read."""
 
 
 @dataclass(eq=False)
 class RunningJob:
-    """
-    clips:        by piece.
-    voice:        once it was asked for.
-    began, ended: of the engine's work, by perf_counter.
-    silence_s:    cut away from the ends of its clips.
+    """An utterance and the state of its synthesis.
+
+    clips:        received clips, by index of the segment.
+    voice:        its voice, once that is encoded.
+    began, ended: start and end of the engine's work, by perf_counter.
+    silence_s:    seconds of silence removed from the ends of its clips.
     """
 
     utterance: Utterance
@@ -51,7 +52,7 @@ class RunningJob:
 
     @classmethod
     def of(cls, utterance: Utterance) -> RunningJob:
-        """With the seed that the job names, else the one of an earlier run, else one that is drawn."""
+        """Start an utterance. The seed is that of the job, else that of an earlier run, else it is drawn."""
         seeds = (utterance.job.settings.seed, utterance.seed)
         return cls(utterance, next((seed for seed in seeds if seed is not None), secrets.randbits(31)))
 
@@ -65,14 +66,14 @@ class RunningJob:
 
     @property
     def spoken_seed(self) -> int:
-        """Gives the same sound again, once that is complete: one clip may have been made again with the next seed."""
+        """The seed that reproduces the audio. The engine may have retried a single clip with the next seed."""
         return self.clips[0].seed if len(self.clips) == 1 else self.seed
 
     def add(self, index: int, clip: Clip) -> None:
-        """Take the clip of a piece, which has audio.
+        """Store the clip of a segment; it must have audio.
 
-        One that a length limit ended long after its last sound had said all: the silence goes, the speech is whole.
-        Where a shortest length was asked for, silence is part of it.
+        If the clip hit its length limit during trailing silence, the speech is complete and the silence is removed.
+        It is kept if the job sets min_seconds, because then silence may count as wanted.
         """
         if clip.stop_reason == "length" and self.job.settings.min_seconds is None and clip.audio is not None:
             audio = without_silent_run(clip.audio, clip.sample_rate)
@@ -83,7 +84,10 @@ class RunningJob:
         self.clips[index] = clip
 
     def request(self, index: int, model: VoxCPM2, voices: EncodedVoices) -> Request:
-        """Of one piece. Without a voice of the job's own, the first piece must be there: the others speak like it."""
+        """Build the request of one segment.
+
+        Without a voice, the first segment must be complete: the others use it as their reference.
+        """
         voice = self.voice = self.voice or voices.of(self.job)
         prompt = build_prompt(
             model.tokenizer,
@@ -102,14 +106,14 @@ class RunningJob:
             longest = max(shortest + 1, math.floor(settings.max_seconds / patch_s + 1e-6))
         if settings.min_seconds is not None:
             share = expected_seconds(segments[index].text) / sum(expected_seconds(segment.text) for segment in segments)
-            # the stop is obeyed at step i > min_len, counted from 0: the clip has at least min_len + 2 patches
+            # the model may stop at step i > min_len, counted from 0: a clip has at least min_len + 2 patches
             wanted = math.ceil(share * settings.min_seconds / patch_s - 1e-6)
             shortest = max(shortest, wanted - 2)
             if settings.max_seconds is None:
                 longest = max(longest, math.ceil(ROOM * (shortest + 2)))
-            longest = max(longest, wanted)  # the file is cut at max_seconds: whole patches may have to go beyond it
+            longest = max(longest, wanted)  # the file is cut at max_seconds; whole patches may exceed it
             shortest = min(shortest, longest - 1)
-            # what is asked for is not too long for its text: the clip may go on beyond it to where it wants to end
+            # a length that was requested is never too long for the text: allow the clip to end by itself beyond it
             ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))
         return Sampling(
             seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest, ratio=ratio

@@ -1,9 +1,9 @@
-"""The whole life of a job: its voices read once, its pieces through the engine, its clips joined, its file written.
+"""The life of a job: read its voices, run its segments through the engine, join the clips, write the file.
 
-    utterance -> requests -> clips -> one take -> file -> result
+    utterance -> RunningJob -> requests -> clips -> file -> result
 
-Requests are made as the engine asks for them. Files are written by threads of their own, so that the disk never
-holds up the engine. Whatever happens to one job ends that job with a result and leaves the others alone.
+Requests are made when the engine asks for them. Separate threads write files, so that the disk does not block the
+engine. An error in one job gives that job a failed result and does not affect the others.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from voxcli.run.profile import MODEL, StageTimer
 from voxcli.run.running_job import EncodedVoices, RunningJob
 from voxcli.voices.prefetch import VoicePrefetcher
 
-LONG_SILENCE_S = 1.0  # at the end of a file: more is told
-BACKLOG = 2**29  # bytes of audio that may wait for the disk before the engine does
-WRITERS = 4  # threads beside an engine on a GPU, which makes files faster than one core writes them
-AHEAD = 8  # of the rows, one in so many may wait with the engine for one that ends, when utterances come from a feed
+LONG_SILENCE_S = 1.0  # trailing silence above which a file gets a warning
+BACKLOG = 2**29  # bytes of audio waiting for the disk above which the engine waits
+WRITERS = 4  # writer threads on a GPU, whose engine makes files faster than one core can write them
+AHEAD = 8  # with a feed, one request per AHEAD rows is queued in the engine ahead of a free row
 
 
 class Feed(Protocol):
-    """Utterances that come while others are spoken."""
+    """A source of utterances that arrive while others are spoken."""
 
     def next(self) -> Utterance | None:
-        """One that is there now."""
+        """Return an utterance that is available now, or None."""
 
     def wait(self) -> bool:
-        """Blocks until one is there; False when none will come any more."""
+        """Block until an utterance is available; False if the feed has ended."""
 
 
 class Log(Protocol):
-    """Takes each result when its file is there, in a writer's thread, one at a time."""
+    """Receives results, one at a time, from writer threads after the file is written."""
 
     def append(self, result: Result, /) -> None: ...
 
@@ -61,13 +61,14 @@ class Log(Protocol):
 class Session:
     """Runs utterances on an engine, in the order given.
 
-    out:      the folder that results name files from.
-    notify:   takes remarks for people, one line each.
-    encoder:  gives the identity of the model's voice encoder, which named voices must have been made with.
-    timer:    takes the time of each stage.
-    feed:     more utterances, taken when those given are with the engine and no sooner: what still waits there may be
-              taken back. The session then lasts until the feed has ended.
-    voices:   where the voices are already known; None: they are read and encoded here.
+    out:      the output folder; paths in results are relative to it.
+    log:      receives every result; None: results are not recorded.
+    notify:   receives messages for people, one line each.
+    encoder:  returns the identity of the model's voice encoder, which named voices must have been made with.
+    timer:    records the time of each stage.
+    feed:     a source of more utterances, read as late as possible, because waiting ones may be taken back from it.
+              With a feed the session lasts until that has ended.
+    voices:   already encoded voices; None: the session reads and encodes them.
     """
 
     def __init__(
@@ -93,8 +94,8 @@ class Session:
         for utterance in utterances:
             self._open(RunningJob.of(utterance))
         self._running: dict[str, tuple[RunningJob, int]] = {}
-        self._pending: deque[tuple[Future[Outcome], int]] = deque()  # with bytes of audio
-        self._waiting = 0  # bytes of all of them
+        self._pending: deque[tuple[Future[Outcome], int]] = deque()  # files to be written, with bytes of audio
+        self._waiting = 0  # total bytes of audio in _pending
         self._noting = Lock()
         self._feed = feed
         self._voices = voices or VoicePrefetcher(
@@ -102,11 +103,11 @@ class Session:
         )
 
     def run(self) -> Iterator[Outcome]:
-        """Outcomes as they land."""
+        """Yield outcomes as files are written. Raises DeviceError when the device no longer works."""
         writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
         pool = ThreadPoolExecutor(writers, thread_name_prefix="writer")
         with cleanup(), self._voices, pool as self._writer, interruptible():
-            # pieces that wait for their first one may become ready after a round has ended
+            # segments that depend on a first clip may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
                 for clip in self.timer.each(MODEL, self._clips()):
                     self._collect(clip)
@@ -114,10 +115,10 @@ class Session:
             yield from self._landed(0)
 
     # -- jobs to requests -------------------------------------------------------------------------------------
-    def _open(self, take: RunningJob) -> None:
-        """A long text without a voice takes the voice of its first piece: the others wait for that."""
-        alone = bool(take.job.voices) or len(take.utterance.segments) == 1
-        self._ready.extend((take, index) for index in range(len(take.utterance.segments) if alone else 1))
+    def _open(self, running: RunningJob) -> None:
+        """Queue the segments of a job. Without a voice, all others wait for the first, which becomes their voice."""
+        alone = bool(running.job.voices) or len(running.utterance.segments) == 1
+        self._ready.extend((running, index) for index in range(len(running.utterance.segments) if alone else 1))
 
     def _clips(self) -> Iterator[Clip]:
         if self._feed is None:
@@ -132,76 +133,76 @@ class Session:
                 else:
                     self._open(RunningJob.of(utterance))
                 continue
-            take, index = self._ready.popleft()
-            if take.error is not None:
+            running, index = self._ready.popleft()
+            if running.error is not None:
                 continue
-            faults.point("line", take.job.text)
+            faults.point("line", running.job.text)
             try:
                 with self.timer("texts and voices"):
-                    request = take.request(index, self.engine.model, self._voices)
-            except DeviceError:  # no fault of this line
+                    request = running.request(index, self.engine.model, self._voices)
+            except DeviceError:  # not this line's fault: it ends the session
                 raise
             except Exception as error:
-                self._give_up(take, _as_told(error))
+                self._give_up(running, _as_vox_error(error))
                 continue
-            self._running[request.request_id] = take, index
+            self._running[request.request_id] = running, index
             yield request
 
     # -- clips to files ---------------------------------------------------------------------------------------
     def _collect(self, clip: Clip) -> None:
-        take, index = self._running.pop(clip.request_id)
-        if take.error is not None:
+        running, index = self._running.pop(clip.request_id)
+        if running.error is not None:
             return
         if clip.audio is None:
-            self._give_up(take, SynthesisError(clip.error or f"the engine gave no audio ({clip.stop_reason})"))
+            self._give_up(running, SynthesisError(clip.error or f"the engine gave no audio ({clip.stop_reason})"))
             return
         now = time.perf_counter()
-        take.began = min(take.began, now - clip.timings.generate_s - clip.timings.decode_s)
-        take.ended = now
-        take.add(index, clip)
-        if take.complete:
-            size = sum(clip.audio.nbytes for clip in take.clips.values() if clip.audio is not None)
-            self._hand_over(self._writer.submit(self._finish, take), size)
-        elif index == 0 and not take.job.voices:
-            self._ready.extendleft((take, later) for later in reversed(range(1, len(take.utterance.segments))))
+        running.began = min(running.began, now - clip.timings.generate_s - clip.timings.decode_s)
+        running.ended = now
+        running.add(index, clip)
+        if running.complete:
+            size = sum(clip.audio.nbytes for clip in running.clips.values() if clip.audio is not None)
+            self._hand_over(self._writer.submit(self._finish, running), size)
+        elif index == 0 and not running.job.voices:
+            self._ready.extendleft((running, later) for later in reversed(range(1, len(running.utterance.segments))))
 
-    def _give_up(self, take: RunningJob, error: VoxError) -> None:
-        take.error = error
-        take.clips.clear()
+    def _give_up(self, running: RunningJob, error: VoxError) -> None:
+        running.error = error
+        running.clips.clear()
         for identity, (other, _) in self._running.items():
-            if other is take:
+            if other is running:
                 self.engine.cancel(identity)
-        self._hand_over(self._writer.submit(self._fail, take.job, error), 0)
+        self._hand_over(self._writer.submit(self._fail, running.job, error), 0)
 
     def _hand_over(self, outcome: Future[Outcome], size: int) -> None:
         self._pending.append((outcome, size))
         self._waiting += size
 
     def _landed(self, waiting: int) -> Iterator[Outcome]:
-        """Outcomes that are on the disk; waits for it only while more than `waiting` bytes of audio are not."""
+        """Yield outcomes whose files are written; blocks while more than `waiting` bytes of audio are unwritten."""
         while self._pending and (self._waiting > waiting or not waiting or self._pending[0][0].done()):
             with self.timer("waiting for files"):
                 outcome, size = self._pending[0][0].result(), self._pending.popleft()[1]
             self._waiting -= size
             yield outcome
 
-    def _finish(self, take: RunningJob) -> Outcome:
-        """Runs in a writer's thread."""
+    def _finish(self, running: RunningJob) -> Outcome:
+        """Write and record a complete job; runs in a writer thread."""
         try:
             with self.timer("files"):
-                result = self._write(take)
+                result = self._write(running)
         except Exception as error:
-            return self._fail(take.job, _as_told(error), take.spoken_seed)
-        return self._note(Outcome(take.job, result))
+            return self._fail(running.job, _as_vox_error(error), running.spoken_seed)
+        return self._note(Outcome(running.job, result))
 
-    def _write(self, take: RunningJob) -> Result:
-        """Join the clips into the file."""
-        job, segments = take.job, take.utterance.segments
-        clips = [take.clips[index] for index in range(len(segments))]
+    def _write(self, running: RunningJob) -> Result:
+        """Join the clips and write the file."""
+        job, segments = running.job, running.utterance.segments
+        clips = [running.clips[index] for index in range(len(segments))]
         rate = clips[0].sample_rate
         parts = [clip.audio for clip in clips if clip.audio is not None]
-        pauses, lead_s = [segment.pause_s for segment in segments], take.utterance.lead_s
-        # a text of one piece stays as the model made it, sample by sample
+        pauses, lead_s = [segment.pause_s for segment in segments], running.utterance.lead_s
+        # a single clip stays exactly as the model made it
         alone = len(parts) == 1 and not pauses[0] and not lead_s
         audio = parts[0] if alone else join(parts, pauses, rate, lead_s)
         limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
@@ -214,7 +215,7 @@ class Session:
             audio = to_level(audio, rate, job.settings.level)
         make_folder(job.out.parent)
         write_audio(job.out, audio, rate, format=job.format)
-        duration, wall = len(audio) / rate, take.ended - take.began
+        duration, wall = len(audio) / rate, running.ended - running.began
         return Result(
             id=job.id,
             out=shown_path(job.out, self.out),
@@ -225,15 +226,15 @@ class Session:
             rtf=round(wall / duration, 4),
             patches=sum(clip.patches for clip in clips),
             stop_reason=stop_reason,
-            seed=take.spoken_seed,
+            seed=running.spoken_seed,
             attempts=max(clip.attempts for clip in clips),
             sample_rate=rate,
-            description=take.utterance.description or None,
-            voice_notes=take.voice.notes if take.voice else (),
-            warnings=(*take.utterance.warnings, *_doubts(take, stop_reason, silence_at_end(audio, rate) - pauses[-1])),
+            description=running.utterance.description or None,
+            voice_notes=running.voice.notes if running.voice else (),
+            warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, silence_at_end(audio, rate) - pauses[-1])),
             sha256=content_digest(job.out),
             exact=all(clip.exact for clip in clips),
-            fingerprint=asdict(take.utterance.fingerprint) if take.utterance.fingerprint else None,
+            fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,
             finished=now(),
             cues=cues,
             extra=job.extra or None,
@@ -250,25 +251,25 @@ class Session:
 
 
 def _worst(clips: Iterable[Clip]) -> str:
-    """What ended a job of these clips: of several reasons the one that matters most."""
+    """Return the stop reason of a job: the most serious one of its clips."""
     reasons = {clip.stop_reason for clip in clips}
     return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
 
 
-def _doubts(take: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
-    """What makes a file worth listening to before it is used."""
+def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
+    """Yield warnings about a file that should be listened to before it is used."""
     if stop_reason == "length":
         yield CUT_OFF
-    if take.silence_s:
-        yield f"{take.silence_s:.1f} s of silence cut away: it did not end by itself"
-    if bad := [clip.attempts for clip in take.clips.values() if clip.bad_case]:
-        yield f"far too long for its text, also after {max(bad)} attempts"
+    if running.silence_s:
+        yield f"{running.silence_s:.1f} s of trailing silence removed: the model did not stop by itself"
+    if bad := [clip.attempts for clip in running.clips.values() if clip.bad_case]:
+        yield f"far too long for its text, even after {max(bad)} attempts"
     if silence_s > LONG_SILENCE_S:
-        yield f"{silence_s:.1f} s of silence at its end"
+        yield f"{silence_s:.1f} s of trailing silence"
 
 
-def _as_told(error: Exception) -> VoxError:
-    """What ends one job must not end the others, foreseen or not."""
+def _as_vox_error(error: Exception) -> VoxError:
+    """Turn any exception into a VoxError, so that an unexpected one ends only its own job."""
     if isinstance(error, VoxError):
         return error
     return SynthesisError(f"unexpected {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""One text, into a file or to a stream that is heard while it is made."""
+"""Speak one text, into a file or to a stream that plays while it is generated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def single_job(
     settings: Settings = DEFAULTS,
     lexicon: Lexicon | None = None,
 ) -> Job:
-    """The job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
+    """Make the job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
     return Job(
         id=out.name,
         text=text,
@@ -54,14 +54,14 @@ def single_job(
 
 
 class Spoken(NamedTuple):
-    """What came of one job, in a line, and whether a length limit cut it off."""
+    """A one-line summary of a finished job, and whether a length limit cut it off."""
 
-    told: str
+    line: str
     cut_off: bool
 
 
 def _planned(job: Job, options: ModelOptions) -> Plan:
-    """Raises InputError where the text has no words: a file of silence is not what anybody asks for."""
+    """Plan a job. Raises InputError for a text without words: nobody wants a file of silence."""
     plan = make_plan([job], speaker_of(options.model))
     if plan.skipped:
         raise InputError(NOTHING_TO_SPEAK)
@@ -69,7 +69,7 @@ def _planned(job: Job, options: ModelOptions) -> Plan:
 
 
 def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
-    """Run one job. Raises its error when it fails."""
+    """Run one job into its file. Raises the job's error when it fails."""
     plan = _planned(job, options)
     folder = job.out.parent
     if not plan.refused:
@@ -81,16 +81,16 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
             raise outcome.error
         if subtitles is not None:
             write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
-        told = (*plan.utterances[0].warnings, CUT_OFF)  # before it was spoken, and in the line that says what was made
+        shown = (*plan.utterances[0].warnings, CUT_OFF)  # printed before synthesis; part of the summary line
         for warning in outcome.result.warnings:
-            if warning not in told:
+            if warning not in shown:
                 display.notify(warning)
         display.landed(outcome)
     return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
 
 
 def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
-    """Run one job to a stream that is heard meanwhile. Raises its error when it fails."""
+    """Run one job into a stream that plays meanwhile. Raises the job's error when it fails."""
     plan = _planned(job, options)
     for _, error in plan.refused:
         raise error
@@ -102,5 +102,5 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
 
         display.started(loaded)
         stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, notify=display.notify)
-        told = write_stream(stream, sink, raw=raw)
-        return Spoken(f"{told} ({loaded.name})", stream.cut_off)
+        line = write_stream(stream, sink, raw=raw)
+        return Spoken(f"{line} ({loaded.name})", stream.cut_off)

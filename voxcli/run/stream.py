@@ -1,7 +1,7 @@
-"""One text as sound on stdout while it is generated: the first patch goes out before the second is made.
+"""Stream one text to stdout while it is generated: the first patch is written before the second is made.
 
-What has been heard can't be taken back: a clip far too long for its text is not run again, and the level of a long
-text's pieces is not evened out. All else is as in a file.
+Audio that was played can't be taken back, so a clip far too long for its text is not retried, and the levels of a long
+text's segments are not matched. Otherwise the audio is that of a file.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from voxcli.voices.prefetch import VoicePrefetcher
 
 Samples = NDArray[np.float32]
 
-UNKNOWN = 0xFFFFFFFF  # the sizes in the header of a WAV file whose length is not known yet
+UNKNOWN = 0xFFFFFFFF  # size fields of a WAV header if the length is not known yet
 SUBTYPE_PCM, MONO, BITS = 1, 1, 16
 
 
 class Stream:
-    """Iterate for the sound of an utterance: float32 blocks at `rate` Hz. `encoder`, `notify`: as of a Session."""
+    """The audio of an utterance; iterating yields float32 blocks at `rate` Hz. For `encoder`, `notify` see Session."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Stream:
         notify: Callable[[str], None],
     ):
         self.engine = engine
-        self.take = RunningJob.of(utterance)
+        self.running = RunningJob.of(utterance)
         self.cut_off = False
         self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
         self._voices = VoicePrefetcher(engine, [utterance.job], encoder=encoder, notify=notify)
@@ -58,8 +58,8 @@ class Stream:
         yield resampler.resample_chunk(np.zeros(0, np.float32), last=True)
 
     def _limited(self) -> Iterator[Samples]:
-        """As much as max_seconds allows."""
-        longest = self.take.job.settings.max_seconds
+        """Yield audio up to max_seconds."""
+        longest = self.running.job.settings.max_seconds
         left = None if longest is None else round(longest * self.engine.model.sample_rate)
         for block in self._whole():
             if left is not None and len(block) > left:
@@ -71,28 +71,28 @@ class Stream:
             yield block
 
     def _whole(self) -> Iterator[Samples]:
-        segments, rate = self.take.utterance.segments, self.engine.model.sample_rate
-        lead_s = self.take.utterance.lead_s
+        segments, rate = self.running.utterance.segments, self.engine.model.sample_rate
+        lead_s = self.running.utterance.lead_s
         alone = len(segments) == 1 and not segments[0].pause_s and not lead_s
         with self._voices:
             yield from silence(lead_s, rate)
             for index, segment in enumerate(segments):
-                sound = self._piece(index)
+                sound = self._segment(index)
                 yield from sound if alone else faded(sound, round(FADE_S * rate))
                 yield from silence(segment.pause_s, rate)
 
-    def _piece(self, index: int) -> Iterator[Samples]:
-        stream = ClipStream(self.engine, self.take.request(index, self.engine.model, self._voices))
+    def _segment(self, index: int) -> Iterator[Samples]:
+        stream = ClipStream(self.engine, self.running.request(index, self.engine.model, self._voices))
         yield from stream
-        assert stream.clip is not None, "a stream that has ended has its clip"
-        self.take.clips[index] = stream.clip
+        assert stream.clip is not None, "a stream that has ended must have a clip"
+        self.running.clips[index] = stream.clip
         self.cut_off = self.cut_off or stream.clip.stop_reason == "length"
 
 
 def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
-    """Write it as a WAV file of 16 bits, or `raw` without the header, and describe in a line what went out.
+    """Write a stream as 16-bit WAV, or without the header if `raw`. Returns a one-line summary.
 
-    Raises OutputError when nobody reads on, or it can't be written.
+    Raises OutputError when the reader has closed the stream or it can't be written.
     """
     began = time.perf_counter()
     first = 0.0
@@ -112,12 +112,12 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
     kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
     return (
         f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{clock(samples / stream.rate)} of audio in "
-        f"{clock(time.perf_counter() - began)}, the first after {clock(first)}, seed {stream.take.seed}"
+        f"{clock(time.perf_counter() - began)}, the first after {clock(first)}, seed {stream.running.seed}"
     )
 
 
 def wav_header(rate: int) -> bytes:
-    """Of 16 bit mono sound that goes on as long as there is data."""
+    """Build the header of a 16-bit mono WAV file of unknown length."""
     width = MONO * BITS // 8
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, SUBTYPE_PCM, MONO, rate, rate * width, width, BITS)
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN)

@@ -1,4 +1,4 @@
-"""What a run came to, in numbers and in a few lines for people."""
+"""The summary of a run: counts, and a few lines for people."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from voxcli.terminal import clock, counted
 
 @dataclass
 class Summary:
-    """Counts results as they land."""
+    """Counts results as they arrive."""
 
     done: int = 0
-    kept: int = 0  # of those done, by an earlier run
+    kept: int = 0  # lines of `done` that an earlier run made
     failed: int = 0
     skipped: int = 0  # without words
     left: int = 0
@@ -24,17 +24,17 @@ class Summary:
     cut_off: int = 0
     retried: int = 0
     audio_s: float = 0.0
-    error: VoxError | None = None  # the first of what was to be made of the finished files, and could not
+    error: VoxError | None = None  # the first error while making artifacts of the finished files
     model: str = ""
     started: float | None = None
 
     def start(self, model: str) -> None:
-        """The model is loaded: wall time counts from here."""
+        """Start measuring wall time: the model is loaded."""
         self.model = model
         self.started = perf_counter()
 
     def add(self, result: Result, *, before: bool = False) -> None:
-        """before: it is of an earlier run, so its time is not of this one."""
+        """Count a result. before: it is of an earlier run, so its audio does not count for the speed."""
         if not result.ok:
             self.failed += result.failed
             self.skipped += not result.failed
@@ -70,7 +70,7 @@ class Summary:
         return lines
 
     def one_line(self, result: Result, out: Path) -> str:
-        """The same for a run of one line."""
+        """Describe the result of a run of one line."""
         length = "cut off at " if result.stop_reason == "length" else ""
         return (
             f"{out}: {length}{clock(result.duration_s or 0.0)} of audio in {clock(result.wall_s or 0.0)}, "

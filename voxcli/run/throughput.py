@@ -1,6 +1,6 @@
-"""How fast lines are spoken: by a folder's own results, and on this machine last time, kept beside the voices.
+"""Estimate synthesis speed, from the results of a folder or from the last run on this machine.
 
-Both tell, before a model is loaded, about how long the rest will take.
+A dry run uses it to predict how long a run will take, without loading a model.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from voxcli.files.write import make_folder, write_atomic
 from voxcli.jobs.result import Result
 from voxcli.model.hub import VARIABLE
 
-MAX_GAP_S = 120.0  # more from a file to the next start was no work but the time between two runs
-MIN_LINES = 2  # lines that tell what neighbours do to each other
+MAX_GAP_S = 120.0  # a longer gap between two lines is the time between two runs
+MIN_LINES = 2  # a single line says nothing about the speed of a batch
 FILE_NAME = "speeds.json"
-MIN_S = 20.0  # of audio: less says more of the start than of the speed
+MIN_S = 20.0  # minimum audio of a run: with less, startup dominates the time
 
 
 def pace(results: Iterable[Result]) -> float | None:
-    """Seconds of audio made in a second, beside all neighbours; None when too little has been made to tell.
+    """Return the speed of a batch in seconds of audio per second; None if there are too few results.
 
-    Files land in bursts: a run lasts from the start of its first line in the engine to the last file.
+    Files finish in bursts, so a run is measured from the start of its first line in the engine to its last file.
     """
     worked = sorted(
         (end - result.wall_s, end, result.duration_s or 0.0)
@@ -45,13 +45,13 @@ def pace(results: Iterable[Result]) -> float | None:
 
 
 def speed_of(options: ModelOptions) -> float | None:
-    """Seconds of audio in a second, in the last run with these options; None when there was none."""
+    """Return the speed of the last run with these options in seconds of audio per second; None if there was none."""
     speed = _read().get(_key(options))
     return float(speed) if isinstance(speed, int | float) and 0 < speed < 1e6 else None
 
 
 def remember(options: ModelOptions, audio_s: float, wall_s: float) -> None:
-    """For the next dry run. Nothing is said where it can't be kept: nothing depends on it."""
+    """Save the speed for the next dry run. Errors are ignored: nothing depends on it."""
     if audio_s >= MIN_S and wall_s > 0:
         speeds = _read() | {_key(options): round(audio_s / wall_s, 3)}
         with suppress(OutputError):
@@ -60,7 +60,7 @@ def remember(options: ModelOptions, audio_s: float, wall_s: float) -> None:
 
 
 def _key(options: ModelOptions) -> str:
-    """What was asked for: what it comes to shows only when a model is loaded."""
+    """Identify the options as given; what they resolve to is known only after a model is loaded."""
     return f"{options.model or os.environ.get(VARIABLE) or ''} {options.device} {options.dtype}"
 
 
