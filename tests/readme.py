@@ -26,18 +26,18 @@ def manifest() -> str:
     own = [name for name in Row.model_fields if name not in LineFields.model_fields]
     common = [name for name in LineFields.model_fields if name not in SettingFields.model_fields]
     names = [*own, *common, *SettingFields.model_fields]
-    return rows(("field", "meaning"), ((f"`{name}`", _said(name)) for name in names))
+    return rows(("field", "meaning"), ((f"`{name}`", _description(name)) for name in names))
 
 
-def _said(name: str) -> str:
+def _description(name: str) -> str:
     description = Row.model_fields[name].description
     return f"{description}; default: {PAUSE_AFTER}" if name == "pause_after" else f"{description}"
 
 
 def results() -> str:
     text = inspect.getdoc(Result) or ""
-    said = dict(re.findall(r"^(\w+): +(.+)\.$", text, re.MULTILINE))
-    return rows(("field", "meaning"), ((f"`{name}`", said[name]) for name in Result.__dataclass_fields__))
+    described = dict(re.findall(r"^(\w+): +(.+)\.$", text, re.MULTILINE))
+    return rows(("field", "meaning"), ((f"`{name}`", described[name]) for name in Result.__dataclass_fields__))
 
 
 def presets() -> str:

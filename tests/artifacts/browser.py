@@ -19,7 +19,7 @@ MISSING = "chromedriver and Chromium are not installed (Debian: chromium, chromi
 
 
 class Browser:
-    """One window of `size` pixels, in light or dark."""
+    """A browser window of `size` pixels, in light or dark mode."""
 
     def __init__(self, size: tuple[int, int] = (1400, 900), *, dark: bool = False):
         self.size = size
@@ -58,11 +58,11 @@ class Browser:
         self._send("POST", "/url", {"url": path.absolute().as_uri()})
 
     def run(self, script: str) -> Any:
-        """What the body of a function returns."""
+        """Run the body of a JavaScript function and return its value."""
         return self._send("POST", "/execute/sync", {"script": script, "args": []})
 
     def wait(self, expression: str) -> None:
-        """Until it is true, for 5 seconds at most."""
+        """Wait until an expression is true, at most 5 seconds."""
         script = (
             "const done = arguments[0], end = Date.now() + 5000;"
             f"(function look() {{ if ({expression}) done(true); else if (Date.now() > end) done(false);"
@@ -71,7 +71,7 @@ class Browser:
         assert self._send("POST", "/execute/async", {"script": script, "args": []}), f"never true: {expression}"
 
     def click(self, selector: str) -> None:
-        """As a person does: the page takes it for a gesture."""
+        """Click like a user, so that the page counts it as a user gesture."""
         found = self._send("POST", "/element", {"using": "css selector", "value": selector})
         self._send("POST", f"/element/{next(iter(found.values()))}/click", {})
 
@@ -80,7 +80,7 @@ class Browser:
         self._send("POST", f"/element/{next(iter(found.values()))}/value", {"text": text})
 
     def complaints(self) -> list[str]:
-        """What stands in the console."""
+        """Return the messages in the console."""
         return [entry["message"] for entry in self._send("POST", "/se/log", {"type": "browser"})]
 
     def screenshot(self) -> bytes:

@@ -42,7 +42,7 @@ def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "b", pause_after=1.0), job(tmp_path, "a", pause_after=2.0), job(tmp_path, "c")]
     whole = tmp_path / "new" / "book.wav"
     artifacts = Artifacts(jobs, subtitles="srt", join=whole, report=tmp_path / "report.html")
-    remarks = made(artifacts, [done(jobs[2], 3.0), done(jobs[0]), done(jobs[1], 2.0)])  # as they landed
+    remarks = made(artifacts, [done(jobs[2], 3.0), done(jobs[0]), done(jobs[1], 2.0)])  # in the order they finished
     assert remarks == [f"{whole}: 9.0 s of audio, 3 files joined", f"{tmp_path / 'report.html'} shows all lines"]
     assert soundfile.info(whole).duration == 9.0
     assert (tmp_path / "a.srt").read_text() == "1\n00:00:00,000 --> 00:00:02,000\nText a.\n"
@@ -76,8 +76,8 @@ def test_nothing_is_joined_where_no_line_has_words(tmp_path: Path) -> None:
 def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in ("a", "b", "c")]
     artifacts = Artifacts(jobs, subtitles="vtt", join=tmp_path / "book.wav", report=tmp_path / "report.html")
-    remarks = made(artifacts, [done(jobs[0]), failed(jobs[1])])  # and nothing of c: left for another run
-    assert remarks[0] == f"{tmp_path / 'book.wav'} is not written: 2 lines are missing in it, the first is b"
+    remarks = made(artifacts, [done(jobs[0]), failed(jobs[1])])  # c has no outcome: it was left for another run
+    assert remarks[0] == f"{tmp_path / 'book.wav'} is not written: 2 lines are missing, the first is b"
     names = {"a.wav", "a.vtt", "report.html"}
     assert {path.name for path in tmp_path.iterdir()} == names
     page = (tmp_path / "report.html").read_text()
@@ -134,5 +134,5 @@ def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: d
     (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
     jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
     named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
-    with pytest.raises(InputError, match=rf"would write over the recording '.*{recording}': give it another name"):
+    with pytest.raises(InputError, match=rf"would overwrite the recording '.*{recording}': give it another name"):
         Artifacts(jobs, **named)

@@ -19,7 +19,7 @@ FADE = round(FADE_S * RATE)
 
 
 def tone(seconds: float, rate: int = RATE, level: float = 0.5) -> np.ndarray:
-    """Cosine: as loud at its edges as anywhere, so that a cut there clicks."""
+    """Return a cosine, which is loud at its edges, so that a cut there clicks."""
     return (level * np.cos(2 * np.pi * 100 * np.arange(round(seconds * rate)) / rate)).astype(np.float32)
 
 
@@ -37,7 +37,7 @@ def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None
     whole = write_joined(tmp_path / "all.wav", parts, format="wavf")
     samples, rate = soundfile.read(tmp_path / "all.wav", dtype="float32")
     assert rate == RATE
-    assert whole.duration_s == len(samples) / RATE == 2.25  # no pause after the last
+    assert whole.duration_s == len(samples) / RATE == 2.25  # no pause after the last file
     assert whole.cues == [Cue(0.0, 1.0, "One."), Cue(1.6, 1.7, "Two."), Cue(1.75, 2.25, "Three.")]
     inside = slice(FADE, RATE - FADE)
     assert np.array_equal(samples[inside], tone(1.0)[inside])
@@ -46,7 +46,7 @@ def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None
 
 
 def test_there_is_no_click_where_parts_meet(tmp_path: Path) -> None:
-    """Loud edges joined without a pause: the step there is no larger than elsewhere in the sound."""
+    """Files with loud edges are joined without a pause: the step there is no larger than elsewhere."""
     parts = [Track(file(tmp_path / f"{n}.wav", tone(0.3, level=0.9)), 0.0) for n in range(4)]
     write_joined(tmp_path / "all.wav", parts, format="wav")
     steps = np.abs(np.diff(soundfile.read(tmp_path / "all.wav")[0]))
@@ -94,7 +94,7 @@ def test_hours_are_not_held_in_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert whole.duration_s == 600 * 11
-    assert peak < 12 * 4 * BLOCK  # bytes: a few blocks of float32, where the whole is 634 MB
+    assert peak < 12 * 4 * BLOCK  # bytes: a few blocks of float32; the whole file is 634 MB
 
 
 @pytest.mark.parametrize("format", ["ogg", "wavf"])
@@ -102,7 +102,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path, format: str) -> None
     parts = [Track(file(tmp_path / "a.wav", tone(0.5)), 0.1), Track(file(tmp_path / "b.wav", tone(0.5)), 0.0)]
     made = []
     for second in range(2):
-        time.sleep(1.1 * second)  # a float WAV would tell the second in which it was written
+        time.sleep(1.1 * second)  # a float WAV would contain the second in which it was written
         write_joined(tmp_path / "all", parts, format=format)
         made.append((tmp_path / "all").read_bytes())
     assert made[0] == made[1]
@@ -117,7 +117,7 @@ def test_a_part_that_can_not_be_read_leaves_what_was_there(tmp_path: Path, damag
         bad.unlink()
     else:
         bad.write_text("not sound")
-    with pytest.raises(OutputError, match=r"b\.wav can't be read to join it: run again with --force"):
+    with pytest.raises(OutputError, match=r"b\.wav can't be read for joining; rerun with --force"):
         write_joined(tmp_path / "all.wav", [Track(good, 0.0), Track(bad, 0.0)], format="wav")
     assert (tmp_path / "all.wav").read_bytes() == before
     assert not list(tmp_path.glob(TEMPORARY))

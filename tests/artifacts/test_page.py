@@ -22,7 +22,7 @@ HOSTILE = "<script>document.title = 'owned'</script><img src=x onerror=\"documen
 
 
 def line(folder: Path, identity: str, text: str, seconds: float = 0.0, **values: Any) -> tuple[Job, Result]:
-    """A finished line with its file, or a failed one without."""
+    """Make a finished line with its file, or a failed one without."""
     out = folder / "speech" / f"{identity}.wav"
     shown = f"speech/{identity}.wav"
     if not seconds:
@@ -78,15 +78,15 @@ def test_nothing_in_a_text_is_markup_and_the_page_needs_nothing_else(page: Path)
     assert "no voice &lt;b&gt;" in shown
     assert not re.search(r"""(src|href)=["']?(https?:)?//""", shown)
     assert 'href="speech/b%20%231%20%27%26.wav"' in shown
-    # the file with a name of marks is found through its link
+    # the link of a file whose name has special characters works
     assert (page.parent / "speech" / "b #1 '&.wav").is_file()
 
 
-def test_a_file_that_is_gone_is_said_to_be(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     job, result = line(tmp_path, "a", "Hello.", 1.0)
     job.out.unlink()
     shown = render("title", [(job, result)], tmp_path)
-    assert "the file is gone or damaged" in shown
+    assert "the file is missing or damaged" in shown
     assert "data-src" not in shown.split("<script>")[0]
 
 
@@ -113,7 +113,7 @@ def test_in_a_browser_it_sorts_finds_and_plays(page: Path) -> None:
         assert browser.run("return document.title") == HOSTILE
         assert first_cells(browser) == "45123"
         browser.click("th.duration button")
-        assert first_cells(browser) == "31524"  # the longest first, without a duration last
+        assert first_cells(browser) == "31524"  # longest first; lines without a duration last
         browser.click("th.duration button")
         assert first_cells(browser) == "25134"
         assert browser.run("return document.querySelector('th.duration').ariaSort") == "ascending"
@@ -134,7 +134,7 @@ def test_in_a_browser_it_sorts_finds_and_plays(page: Path) -> None:
         assert browser.run("return document.querySelectorAll('.playing').length") == 1
         browser.click(".play")
         browser.wait("sound.paused && !document.querySelector('.playing')")
-        browser.click("tbody tr:nth-child(3) svg")  # its middle
+        browser.click("tbody tr:nth-child(3) svg")  # click on its middle
         browser.wait("!sound.paused && sound.currentTime > 4.9 && sound.currentTime < 7")
         assert browser.complaints() == []
 
@@ -160,7 +160,7 @@ def test_a_browser_shows_a_thousand_lines_in_light_and_dark_on_any_width(tmp_pat
 
 
 def corner(png: bytes) -> tuple[int, ...]:
-    """Red, green and blue of the first pixel."""
+    """Return red, green and blue of the first pixel."""
     data, place = b"", 8
     while place < len(png):
         (size,) = struct.unpack(">I", png[place : place + 4])

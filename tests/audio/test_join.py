@@ -36,10 +36,9 @@ def test_a_single_clip_keeps_its_samples_but_for_the_fades() -> None:
 
 @pytest.mark.parametrize("pause_s", [0.0, 0.05, 0.3])
 def test_no_click_at_the_borders(pause_s: float) -> None:
-    """A step from one sample to the next is no larger at a border than elsewhere.
+    """The step between two samples is no larger at a joint than elsewhere.
 
-    The clips begin and end in full swing, at the worst phases: put together as they are, the step is many times too
-    large.
+    The clips begin and end at full amplitude with the worst phases: without fades the step is many times too large.
     """
     clips = [tone(0.3, phase=phase) for phase in (1.57, -1.57, 0.8, 3.0)]
     out = join(clips, [pause_s] * len(clips), RATE)

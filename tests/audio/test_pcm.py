@@ -4,7 +4,7 @@ import pytest
 from voxcli.audio.pcm import pcm16, pcm24
 
 CASES = [0.0, 0.4, 0.6, -0.4, -0.6, 0.5, 1.5, -0.5, -1.5, 1000.49, -1000.51]  # in steps
-ROUNDED = [0, 0, 1, 0, -1, 0, 2, 0, -2, 1000, -1001]  # halves go to the even step
+ROUNDED = [0, 0, 1, 0, -1, 0, 2, 0, -2, 1000, -1001]  # halves are rounded to even
 
 
 def test_samples_are_rounded_to_the_nearest_step() -> None:
@@ -25,7 +25,7 @@ def test_the_error_has_no_mean_and_is_half_a_step_at_most(convert: object, bits:
     assert callable(convert)
     error = (convert(samples) >> shift) - samples.astype(np.float64) * 2**bits
     assert np.abs(error).max() <= 0.5
-    assert abs(error.mean()) < 1e-3  # of a step; what is cut off instead has -0.5
+    assert abs(error.mean()) < 1e-3  # in steps; truncation would give -0.5
 
 
 def test_every_step_comes_back() -> None:

@@ -18,7 +18,7 @@ RATE = 16_000
 
 
 def speech(seconds: float, rate: int = RATE, level: float = 0.3) -> np.ndarray:
-    """A tone that comes and goes four times a second: its level is `level` where it is on."""
+    """Return a tone that is switched four times per second; its level is `level` where it is on."""
     time = np.arange(round(seconds * rate)) / rate
     return (level * np.sin(2 * np.pi * 300 * time) * (np.sin(2 * np.pi * 4 * time) > -0.5)).astype(np.float32)
 
@@ -41,7 +41,7 @@ def pcm16(samples: np.ndarray) -> bytes:
 
 
 def refused(path: Path) -> str:
-    """The reason in the one line that `read_voice` gives, which starts with the file's name."""
+    """Return the reason in `read_voice`'s one-line error, after the file's name."""
     with pytest.raises(AudioError) as caught:
         read_voice(path, RATE)
     message = str(caught.value)
@@ -307,11 +307,11 @@ def test_samples_that_are_not_numbers(tmp_path: Path, value: float) -> None:
     assert refused(path) == "it has samples that are not finite: 2 of 24,000"
 
 
-def test_what_is_too_short_is_not_said_to_be_long_enough(tmp_path: Path) -> None:
+def test_the_length_in_the_error_is_rounded_down(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     for frames, length in ((RATE - 1, "0.99"), (RATE - 200, "0.98"), (RATE // 2, "0.50")):
         soundfile.write(path, speech(2.0)[:frames], RATE)
-        assert refused(path) == f"only {length} s long; a voice needs 1 s at least"
+        assert refused(path) == f"only {length} s long; a voice needs at least 1 s"
     soundfile.write(path, speech(2.0)[:RATE], RATE)
     check_voice(path)
     path.write_bytes(wav_header(2 * 1000 * RATE) + pcm16(speech(998.0, level=0.5)))
@@ -319,7 +319,7 @@ def test_what_is_too_short_is_not_said_to_be_long_enough(tmp_path: Path) -> None
 
 
 def odd_files(folder: Path) -> dict[str, Path]:
-    """Files of which only some can be a voice."""
+    """Some of these files can be a voice, others can't."""
     rng = np.random.default_rng(0)
     noise = rng.uniform(-1, 1, 5 * RATE)
     late = np.concatenate((np.zeros(4 * RATE), speech(2.0)))
@@ -385,7 +385,7 @@ def test_looking_at_a_usual_recording_reads_seconds_of_it(tmp_path: Path, monkey
 def test_too_short(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     soundfile.write(path, speech(0.4), RATE)
-    assert refused(path) == "only 0.40 s long; a voice needs 1 s at least"
+    assert refused(path) == "only 0.40 s long; a voice needs at least 1 s"
     assert len(read_voice(path, RATE, min_s=0.3).samples) == 0.4 * RATE
 
 

@@ -39,7 +39,7 @@ def settled(data: bytes, container: str = "OGG") -> bytes:
 
 
 def bitwise(page: bytes) -> int:
-    """The checksum as RFC 3533 describes it, bit by bit."""
+    """Compute the checksum bit by bit, as RFC 3533 describes it."""
     register = 0
     for byte in page:
         register ^= byte << 24

@@ -14,7 +14,7 @@ def tone(seconds: float, level: float = 0.5) -> np.ndarray:
 
 
 def noise(seconds: float, below_db: float) -> np.ndarray:
-    """Room noise so far below a tone of 0.5."""
+    """Return room noise that is `db` below a tone of 0.5."""
     rms = 0.5 / 2**0.5 * 10 ** (-below_db / 20)
     return (rms * np.random.default_rng(0).standard_normal(round(seconds * RATE))).astype(np.float32)
 

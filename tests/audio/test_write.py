@@ -37,7 +37,7 @@ def refused(path: Path, samples: np.ndarray, rate: int = RATE, format: str = "wa
 
 @contextmanager
 def file_size_limit(size: int) -> Iterator[None]:
-    """A full disk, near enough: writing on beyond `size` fails with EFBIG."""
+    """Simulate a full disk: writing beyond `size` fails with EFBIG."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
@@ -84,11 +84,11 @@ def test_samples_are_rounded_and_not_cut_off(tmp_path: Path, format: str, bits: 
     write_audio(tmp_path / "out", samples, RATE, format=format)
     error = (soundfile.read(tmp_path / "out", dtype="float64")[0] - samples) * 2**bits
     assert np.abs(error).max() <= 0.5
-    assert abs(error.mean()) < 0.01  # of a step; -0.5 where samples are cut off
+    assert abs(error.mean()) < 0.01  # in steps; truncation would give -0.5
 
 
 def test_the_same_samples_give_the_same_bytes_in_every_format_at_any_time(tmp_path: Path) -> None:
-    """libsndfile asks the clock itself, in whole seconds, so one has to pass."""
+    """libsndfile reads the clock itself, in whole seconds, so the test waits for one."""
     made: list[dict[str, bytes]] = []
     for second in range(2):
         time.sleep(1.1 * second)
@@ -117,8 +117,8 @@ def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
     assert refused(path, tone(), 96_000, "mp3").startswith("mp3 can't hold 96 kHz, only 8, ")
     assert refused(path, tone()[:0]) == "there is no mono sound to write (shape (0,))"
     assert refused(path, np.zeros((2, 100), np.float32)) == "there is no mono sound to write (shape (2, 100))"
-    assert refused(path, np.array([0.0, np.nan])) == "some samples are not numbers (NaN or infinite)"
-    # Thirteen hours, of which only one sample is in memory.
+    assert refused(path, np.array([0.0, np.nan])) == "some samples are not finite (NaN or infinity)"
+    # Thirteen hours of audio, with only one sample in memory.
     hours = np.broadcast_to(np.float32(0), (13 * 3600 * RATE,))
     assert refused(path, hours[: 2**31]) == "12.4 hours are more than WAV can hold; use flac"
     assert not list(tmp_path.iterdir())
@@ -139,7 +139,7 @@ def test_blocks_make_the_file_that_the_whole_makes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last", "message"), [([np.nan], "some samples are not numbers"), (None, "there is no mono sound to write")]
+    ("last", "message"), [([np.nan], "some samples are not finite"), (None, "there is no mono sound to write")]
 )
 def test_blocks_that_turn_bad_leave_what_was_there(tmp_path: Path, last: list[float] | None, message: str) -> None:
     path = tmp_path / "out.wav"
@@ -210,7 +210,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_order_that_survives_power_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file's bytes reach the disk before its name, and its name before the call returns."""
+    """The file is synced before it is renamed, and its folder before the call returns."""
     done: list[str] = []
     fsync, replace = os.fsync, os.replace
 

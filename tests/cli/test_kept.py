@@ -199,9 +199,7 @@ def test_what_is_made_of_finished_files_is_not_made_of_failed_ones(capsys: pytes
     before, book = sounds(), Path("book.wav").read_bytes()
     write_lines(a={"text": ""})
     Path("book.wav").unlink()
-    assert "book.wav is not written: 1 line is missing in it, the first is line 1 (a)" in stderr_of(
-        capsys, 1, *artifacts
-    )
+    assert "book.wav is not written: 1 line is missing, the first is line 1 (a)" in stderr_of(capsys, 1, *artifacts)
     assert "nothing to speak" in Path("page.html").read_text()
     assert not Path("book.wav").exists()
     write_lines()

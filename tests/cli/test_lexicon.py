@@ -102,7 +102,7 @@ def test_one_that_can_not_be_used_is_told_before_anything_is_spoken(capsys: pyte
 def test_it_is_not_written_over(capsys: pytest.CaptureFixture[str]) -> None:
     Path("a.wav").write_text(TABLE)
     assert run(["synth", "Hello.", "-o", "a.wav", "--lexicon", "a.wav"]) == 2
-    assert "a.wav would write over the lexicon" in capsys.readouterr().err
+    assert "a.wav would overwrite the lexicon" in capsys.readouterr().err
     Path("out").mkdir()
     Path("out/a.wav").write_text(TABLE)
     Path("d.yaml").write_text("lexicon: out/a.wav\n")

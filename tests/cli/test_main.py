@@ -272,7 +272,7 @@ LONG = "x" * 300
         (["batch", "lines.jsonl", "-o", "out", "--lora", "none"], 3, "none: there is no such folder"),
         (["bench", "--model", LONG], 3, "--model: L is not there"),
         (["voices", "add", "a", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
-        (["voices", "remove", LONG], 2, "a voice's name is letters"),
+        (["voices", "remove", LONG], 2, "a voice name consists of letters"),
     ],
 )
 def test_a_name_too_long_for_the_system_is_one_line(

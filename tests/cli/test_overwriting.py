@@ -46,7 +46,7 @@ def state() -> dict[str, bytes]:
 
 
 BATCH = ["batch", "lines.jsonl", "-o", "out"]
-MANIFEST = "would write over the manifest"
+MANIFEST = "would overwrite the manifest"
 
 
 @pytest.mark.parametrize(
@@ -91,16 +91,16 @@ MANIFEST = "would write over the manifest"
         # outputs over what else a batch reads
         (
             [*BATCH, "--defaults", "fields.html", "--report", "fields.html"],
-            "would write over the defaults file 'fields.html'",
+            "would overwrite the defaults file 'fields.html'",
         ),
-        ([*BATCH, "--preset", "own.yaml", "--report", "preset.html"], "would write over the preset 'own.yaml'"),
-        ([*BATCH, "--ref", "voice.wav", "--join", "voice.wav"], "would write over the recording 'voice.wav'"),
+        ([*BATCH, "--preset", "own.yaml", "--report", "preset.html"], "would overwrite the preset 'own.yaml'"),
+        ([*BATCH, "--ref", "voice.wav", "--join", "voice.wav"], "would overwrite the recording 'voice.wav'"),
         # outputs of one text
-        (["synth", "--file", "text.srt", "-o", "text.wav", "--subtitles", "srt"], "text.srt would write over the text"),
-        (["synth", "--file", "text.wav", "-o", "text.wav"], "text.wav would write over the text 'text.wav'"),
+        (["synth", "--file", "text.srt", "-o", "text.wav", "--subtitles", "srt"], "text.srt would overwrite the text"),
+        (["synth", "--file", "text.wav", "-o", "text.wav"], "text.wav would overwrite the text 'text.wav'"),
         (
             ["synth", "Hello.", "--ref", "voice.wav", "-o", "deep/../voice.wav"],
-            "would write over the recording 'voice.wav'",
+            "would overwrite the recording 'voice.wav'",
         ),
         (
             ["synth", "Hello.", "--ref", "voice.srt", "-o", "voice.flac", "--subtitles", "srt"],
@@ -108,11 +108,11 @@ MANIFEST = "would write over the manifest"
         ),
         (
             ["clone", "Hello.", "--ref", "voice.wav", "-o", "Voice.wav"],
-            "Voice.wav would write over the recording 'voice.wav'",
+            "Voice.wav would overwrite the recording 'voice.wav'",
         ),
         (
             ["clone", "--file", "text.wav", "--ref", "voice.wav", "-o", "text.wav"],
-            "would write over the text 'text.wav'",
+            "would overwrite the text 'text.wav'",
         ),
     ],
 )
@@ -134,14 +134,14 @@ def test_lines_through_a_linked_folder(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "source", "message"),
     [
-        (["synth", "-", "-o", "text.wav"], "text.wav", "text.wav would write over the text"),
+        (["synth", "-", "-o", "text.wav"], "text.wav", "text.wav would overwrite the text"),
         (
             ["synth", "--file", "-", "-o", "text.wav", "--subtitles", "srt"],
             "text.srt",
-            "text.srt would write over the text",
+            "text.srt would overwrite the text",
         ),
-        (["clone", "-", "--ref", "voice.wav", "-o", "text.wav"], "text.wav", "text.wav would write over the text"),
-        (["batch", "-", "-o", ".", "--report", "page.html"], "page.html", "the report would write over the manifest"),
+        (["clone", "-", "--ref", "voice.wav", "-o", "text.wav"], "text.wav", "text.wav would overwrite the text"),
+        (["batch", "-", "-o", ".", "--report", "page.html"], "page.html", "the report would overwrite the manifest"),
         (["batch", "-", "-o", "."], "a.wav", "line 1: output 'a.wav' is the manifest"),
     ],
 )
@@ -163,8 +163,8 @@ def test_what_comes_from_stdin_is_an_input_too(
 @pytest.mark.parametrize(
     ("arguments", "out", "message"),
     [
-        (["synth", "Hello.", "--ref", "voice.wav"], "voice.wav", "stdout would write over the recording 'voice.wav'"),
-        (["synth", "--file", "text.wav"], "text.wav", "stdout would write over the text 'text.wav'"),
+        (["synth", "Hello.", "--ref", "voice.wav"], "voice.wav", "stdout would overwrite the recording 'voice.wav'"),
+        (["synth", "--file", "text.wav"], "text.wav", "stdout would overwrite the text 'text.wav'"),
     ],
 )
 def test_sound_on_stdout_is_no_exception(arguments: list[str], out: str, message: str, repository: Path) -> None:
@@ -186,9 +186,9 @@ def test_a_voice_replaces_no_file_of_another_kind(
     (voices / "model.safetensors").write_bytes(b"weights")
     before = state()
     for arguments, told in (
-        (["anna", "--ref", "voxcpm2/voices/anna.safetensors"], "anna.safetensors would write over the recording"),
-        (["model", "--ref", "voice.wav", "--model", str(voices)], "model.safetensors would write over the model"),
-        (["model", "--ref", "voice.wav"], "model.safetensors is no voice that `voxcpm2 voices add` has made"),
+        (["anna", "--ref", "voxcpm2/voices/anna.safetensors"], "anna.safetensors would overwrite the recording"),
+        (["model", "--ref", "voice.wav", "--model", str(voices)], "model.safetensors would overwrite the model"),
+        (["model", "--ref", "voice.wav"], "model.safetensors is not a voice made by `voxcpm2 voices add`"),
     ):
         assert run(["voices", "add", *arguments, "--force"]) == 2
         assert told in capsys.readouterr().err

@@ -15,7 +15,7 @@ RATE = 16_000
 REFUSED = {
     "silent": "there is only silence in it (level zero)",
     "nan": "it has samples that are not finite: 1 of 32,001",
-    "short": "only 0.99 s long; a voice needs 1 s at least",
+    "short": "only 0.99 s long; a voice needs at least 1 s",
 }
 
 
@@ -57,12 +57,12 @@ def test_lines_of_a_manifest(capsys: pytest.CaptureFixture[str]) -> None:
     assert "1 line to speak" in out
     for line, (name, why) in enumerate(REFUSED.items(), 1):
         assert f"  line {line} ({name}): {name}.wav: {why}\n" in out
-    assert "  line 5 (words): prompt_text has no letter and no digit: it wants the words of the recording\n" in out
+    assert "  line 5 (words): prompt_text has no letter and no digit: give the words of the recording\n" in out
 
 
 @pytest.mark.parametrize("words", ["...", "", " "])
 def test_words_of_a_recording_that_are_none(words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    why = "has no letter and no digit: it wants the words of the recording\n"
+    why = "has no letter and no digit: give the words of the recording\n"
     assert run(["clone", "Hello.", "--ref", "good.wav", "--ref-text", words, "-o", "a.wav"]) == 2
     assert capsys.readouterr().err == f"voxcpm2: --ref-text {why}"
     assert run(["voices", "add", "anna", "--ref", "good.wav", "--text", words]) == 2

@@ -83,7 +83,7 @@ def test_a_voice_of_another_model_is_refused(tmp_path: Path, capsys: pytest.Capt
     assert run(["voices", "add", "anna", "--ref", "v.wav", "--model", str(other)]) == 0
     capsys.readouterr()
     assert run(["synth", "--voice", "anna", "Hello.", "-o", "a.wav", *SHORT]) == 2
-    assert capsys.readouterr().err.startswith("voxcpm2: the voice 'anna' was made with another model; make it anew")
+    assert capsys.readouterr().err.startswith("voxcpm2: the voice 'anna' was made with another model; create it again")
     assert run(["synth", "--voice", "anna", "Hello.", "-o", "a.wav", "--model", str(other), *SHORT]) == 0
 
 
@@ -114,7 +114,10 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["voices", "add", "a/b", "--ref", "v.wav"], "a voice's name is letters, digits, - _ and dots, and not 'a/b'"),
+        (
+            ["voices", "add", "a/b", "--ref", "v.wav"],
+            "a voice name consists of letters, digits, -, _ and dots, not 'a/b'",
+        ),
         (["voices", "add", "anna", "--ref", "none.wav"], "none.wav"),
         (["voices", "add", "anna", "--ref", "v.wav", "--text", "..."], "--text has no letter and no digit"),
         (["synth", "--voice", "anna", "Hello.", "-o", "a.wav"], "no voice 'anna', there are none yet"),

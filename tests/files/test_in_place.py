@@ -1,4 +1,4 @@
-"""Files that are changed where they lie: what is opened for that, and what is not."""
+"""Files changed in place: which files are opened and which are refused."""
 
 from __future__ import annotations
 

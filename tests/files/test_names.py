@@ -8,12 +8,12 @@ import pytest
 from voxcli.files.names import unusable_name
 
 PACKAGE = Path(__file__).parents[2] / "voxcli"
-# On Python 3.10 to 3.13 those of a Path raise for a name that is too long, where those of os.path say no.
+# On Python 3.10 to 3.13 these methods of Path raise for a name that is too long; those of os.path return False.
 RAISING = {"exists", "is_dir", "is_file", "is_symlink"}
 
 
 def calls(source: str) -> list[int]:
-    """Lines with such a call, but on an entry of os.scandir, which has been listed."""
+    """Return lines with such a call, except on entries of os.scandir, whose names exist."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))

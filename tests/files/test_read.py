@@ -21,7 +21,7 @@ READERS: tuple[Callable[[Path], Any], ...] = (check_regular, open_regular, lambd
 
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
-    """Whoever opens it waits for a writer, who never comes."""
+    """Opening the pipe would block forever: there is no writer."""
     path = tmp_path / "pipe"
     os.mkfifo(path)
     return path
@@ -63,7 +63,7 @@ def test_a_voice_file_that_is_a_pipe_is_refused_in_one_line(read: Callable[[Path
 
 
 def test_a_manifest_and_a_text_may_come_through_a_pipe(pipe: Path) -> None:
-    """As in `batch <(make-lines)`."""
+    """For example `batch <(make-lines)`."""
     for read in (lambda: TextOptions(None, pipe).read(), lambda: read_manifest(str(pipe), pipe.parent).jobs[0].text):
         writer = Thread(target=pipe.write_text, args=("Hello there.",))
         writer.start()

@@ -467,8 +467,8 @@ def test_a_preset_with_a_nul_is_a_problem_of_its_line(tmp_path: Path, preset: st
         ("results.jsonl/a.wav", "out can't lie below results.jsonl: the run itself writes that file"),
         ("Results.JSONL/deep/a.wav", "out can't lie below Results.JSONL: the run itself writes that file"),
         (".voxcpm2.lock/a.wav", "out can't lie below .voxcpm2.lock: the run itself writes that file"),
-        ("there.wav", "output 'there.wav' is a folder that is there: name a file"),
-        ("deep/there", "output 'there.wav' is a folder that is there: name a file"),
+        ("there.wav", "output 'there.wav' is an existing folder: name a file"),
+        ("deep/there", "output 'there.wav' is an existing folder: name a file"),
         ("file.wav/deep/a.wav", "out can't lie below {out}/file.wav: that is a file"),
     ],
 )
@@ -484,4 +484,4 @@ def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, out: st
 def test_an_id_whose_file_would_be_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "a.wav").mkdir(parents=True)
     source = write(tmp_path, {"text": "a", "id": "a"})
-    assert problems(source, tmp_path / "out") == ["line 1: output 'a.wav' is a folder that is there: name a file"]
+    assert problems(source, tmp_path / "out") == ["line 1: output 'a.wav' is an existing folder: name a file"]

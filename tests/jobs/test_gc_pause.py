@@ -10,7 +10,7 @@ from voxcli.jobs.gc_pause import gc_paused
 
 
 class Knot:
-    """Garbage that only the collector can take away: it refers to itself."""
+    """An object that refers to itself, so that only the collector can free it."""
 
     def __init__(self) -> None:
         self.itself = self
@@ -22,7 +22,7 @@ def test_nothing_is_collected_inside_and_few_objects_are_collected_after() -> No
         knot = weakref.ref(Knot())
         with gc_paused():
             assert not gc.isenabled()
-        assert not gc.isenabled(), "the outer block goes on"
+        assert not gc.isenabled(), "the outer block is still active"
     assert gc.isenabled()
     gc.collect()
     assert knot() is None, "a process that reads many manifests must not keep the garbage of each"

@@ -151,7 +151,9 @@ def test_a_language_that_the_model_does_not_speak_is_a_warning() -> None:
     told = "the demo voice does not speak German, the language of this text (it speaks English)"
     assert list(plan.warnings) == [f"line 1 (a): {told}"]
     assert list(make_plan([job(german)]).warnings) == []
-    assert list(make_plan([job(german, settings=Settings(language="en"))], demo).warnings) == [], "as the line says"
+    assert list(make_plan([job(german, settings=Settings(language="en"))], demo).warnings) == [], (
+        "the line's own language counts"
+    )
     assert list(make_plan([job("Hello.", settings=Settings(language="de"))], demo).warnings) == [f"a: {told}"]
 
 

@@ -39,7 +39,7 @@ def test_an_input_is_known_by_every_name_it_has(tmp_path: Path, monkeypatch: pyt
         assert inputs.at(Path(name)) == Input("the recording", ref)
         with pytest.raises(InputError) as caught:
             inputs.refuse(Path(name))
-        assert str(caught.value) == f"{name} would write over the recording '{ref}': name another file"
+        assert str(caught.value) == f"{name} would overwrite the recording '{ref}': name another file"
     for name in ("other.wav", "new.wav", "deep/voice.wav", "nowhere/voice.wav", "a\0b.wav", "x" * 300, "x/" * 3000):
         assert inputs.at(Path(name)) is None
         inputs.refuse(Path(name))
@@ -63,7 +63,7 @@ def test_an_input_that_is_a_link_is_both_the_link_and_what_it_leads_to(tmp_path:
     link, there = tmp_path / "link.wav", tmp_path / "deep" / "there.wav"
     link.symlink_to(there)
     inputs = protected(link)
-    assert inputs.at(there) == inputs.at(link) == Input("the recording", link)  # neither is there yet
+    assert inputs.at(there) == inputs.at(link) == Input("the recording", link)  # neither exists yet
     there.parent.mkdir()
     there.touch()
     inputs = protected(link)
@@ -84,7 +84,7 @@ def test_a_stream_is_the_file_that_was_redirected_to_it(tmp_path: Path) -> None:
     with open(tmp_path / "a.txt") as stream:
         inputs.add_stream(stream, "the text")
     assert str(inputs.at(tmp_path / "a.txt")) == "the text"
-    with open(tmp_path / "a.txt", "a") as stream, pytest.raises(InputError, match="stdout would write over the text"):
+    with open(tmp_path / "a.txt", "a") as stream, pytest.raises(InputError, match="stdout would overwrite the text"):
         inputs.refuse_stream(stream, "stdout")
     with open(os.devnull) as stream:
         inputs.add_stream(stream, "nothing")

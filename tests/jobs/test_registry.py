@@ -37,7 +37,7 @@ def test_one_file_has_one_owner_whatever_path_leads_to_it(tmp_path: Path, monkey
 
 
 def test_folders_that_are_there_are_one_where_the_system_says_so_or_another_system_would(tmp_path: Path) -> None:
-    """A mount has the device and inode of what is mounted, and another path; here two names stand for that."""
+    """A mount has another path but the same device and inode; two names simulate that here."""
     place = folder_place(tmp_path)
     assert place.inode is not None and place == Place(place.inode, "")
     assert folder_place(tmp_path / "A" / "b") == Place(place.inode, "a/b/")
@@ -48,7 +48,7 @@ def test_folders_that_are_there_are_one_where_the_system_says_so_or_another_syst
 
 
 def test_a_link_is_one_file_with_the_output_it_leads_to(tmp_path: Path) -> None:
-    """Whoever reads the link would find the other's sound."""
+    """A reader of the link would find the other line's audio."""
     (tmp_path / "deep").mkdir()
     (tmp_path / "link.wav").symlink_to("deep/there.wav")
     assert claimed(tmp_path / "link.wav").claim(tmp_path / "deep" / "there.wav", 1) == 0
@@ -57,7 +57,7 @@ def test_a_link_is_one_file_with_the_output_it_leads_to(tmp_path: Path) -> None:
 
 
 def test_files_with_one_inode_are_two_outputs(tmp_path: Path) -> None:
-    """Each gets a file of its own when it is replaced."""
+    """Each name gets its own file when it is replaced."""
     (tmp_path / "a.wav").touch()
     os.link(tmp_path / "a.wav", tmp_path / "b.wav")
     claimed(tmp_path / "a.wav", tmp_path / "b.wav")

@@ -105,7 +105,7 @@ def test_ids_and_files_that_lines_name_stay_theirs(tmp_path: Path) -> None:
     ]
     moved = ["New.", "One.", {"text": "Three, edited.", "out": "c.wav"}, {"text": "Two.", "id": "b"}]
     assert speak(tmp_path, *moved) == ["00005*", "00001", "00003*", "b"]
-    # now a line names what was a number before
+    # a line now has the id that was a number before
     named = [{"text": "Other.", "id": "00001"}, "One.", "New."]
     assert speak(tmp_path, *named) == ["00001*", "00002*", "00005"]
     assert speak(tmp_path, {"text": "Other.", "out": "00005.wav"}, "x", "New.")[2] != "00005"

@@ -96,7 +96,7 @@ def test_pieces_are_joined_with_their_pauses_and_faded(model: VoxCPM2) -> None:
     assert np.array_equal(samples[fade : len(first) - fade], first[fade:-fade])
     assert not samples[len(first) : len(first) + pause].any()
     assert samples[0] == samples[-1] == 0.0
-    # the second piece speaks like the first, as in a file
+    # the first segment is the reference of the second, as in a file
     assert len(sound.running.request(1, model, sound._voices).prompt.patches) == sound.running.clips[0].patches
 
 

@@ -49,7 +49,7 @@ def voices_of(engine: FakeEngine, todo: list[Utterance], notify: Any = lambda _:
 
 
 def test_a_voice_is_encoded_once_however_many_voices_there_are(tmp_path: Path) -> None:
-    """100 voices, each used at the start and at the end of the run."""
+    """Each of 100 voices is used at the start and at the end of the run."""
     paths = [recording(tmp_path / f"{n}.wav", 0.1 + n / 1000) for n in range(100)]
     todo = utterances(*({"ref": path} for path in [*paths, *paths]))
     engine = FakeEngine()
@@ -116,7 +116,9 @@ def test_what_was_done_to_a_recording_is_told_once_and_noted_for_all(tmp_path: P
     with voices_of(FakeEngine(), todo, messages.append) as voices:
         notes = [voices.of(utterance.job).notes for utterance in todo]
     assert notes == [("44.1 kHz mono -> 16 kHz mono",)] * 2 + [INFO.notes]
-    assert messages == [f"{path}: 44.1 kHz mono -> 16 kHz mono"], "of a named voice it was told when that was made"
+    assert messages == [f"{path}: 44.1 kHz mono -> 16 kHz mono"], (
+        "for a named voice they were reported when it was created"
+    )
 
 
 def test_a_recording_that_can_not_be_read_fails_those_who_need_it(tmp_path: Path) -> None:
@@ -135,13 +137,13 @@ def test_a_voice_of_another_model_is_refused_in_one_line(tmp_path: Path) -> None
     with voices_of(FakeEngine(), todo) as voices, pytest.raises(AudioError) as caught:
         voices.of(todo[0].job)
     assert str(caught.value) == (
-        "the voice 'anna' was made with another model; make it anew from anna.wav "
+        "the voice 'anna' was made with another model; create it again from anna.wav "
         "with `voxcpm2 voices add anna --force --ref FILE`, or name its model with --model"
     )
 
 
 def test_a_named_voice_in_the_prompt(tmp_path: Path) -> None:
-    """Without a transcript it is a reference; with one, speech goes on from it, but for a described manner."""
+    """Without a transcript a named voice is a reference. With one it is continued, unless a manner is described."""
     plain, spoken = named(tmp_path / "plain.safetensors"), named(tmp_path / "spoken.safetensors", "Hm hm.")
     jobs = [
         Job("plain", "Hello.", tmp_path / "a.wav", voice=plain),

@@ -33,7 +33,7 @@ def test_a_voice_comes_back_as_it_was_written() -> None:
         "reference": LATENTS["reference"].tolist()
     }
     assert voice_names() == ["anna"]
-    assert load_file(path).keys() == {"reference"}, "any reader of safetensors can open it"
+    assert load_file(path).keys() == {"reference"}, "any safetensors reader can open it"
 
 
 def test_a_voice_may_lie_anywhere(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_voice_may_lie_anywhere(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a\\b", "../a", "-x", "a b", "nul", "x" * 65, "a:b", "a."])
 def test_names_that_are_no_file_names_are_refused(name: str) -> None:
-    with pytest.raises(InputError, match="a voice's name is letters, digits, - _ and dots, and not"):
+    with pytest.raises(InputError, match="a voice name consists of letters, digits, -, _ and dots, not"):
         voice_path(name)
 
 
@@ -72,9 +72,7 @@ def test_a_missing_voice_names_those_there_are() -> None:
 def test_files_of_another_kind_are_refused_in_one_line(tmp_path: Path, header: dict[str, str] | None) -> None:
     path = tmp_path / "a.safetensors"
     save_file(LATENTS, path, metadata=header)
-    with pytest.raises(
-        InputError, match=r"a\.safetensors is no voice that `voxcpm2 voices add` has made \(another kind"
-    ):
+    with pytest.raises(InputError, match=r"a\.safetensors is not a voice made by `voxcpm2 voices add` \(another kind"):
         read_info(path)
 
 
@@ -89,11 +87,11 @@ def test_damaged_files_are_refused_in_one_line(tmp_path: Path) -> None:
         ({"prompt": LATENTS["reference"]}, "it has no reference"),
         ({"reference": LATENTS["reference"][0]}, "or latents of another shape"),
         ({"reference": LATENTS["reference"][:0]}, "or latents of another shape"),
-        (LATENTS, "it has words and no prompt"),
+        (LATENTS, "it has a transcript but no prompt"),
     ):
         write_voice(path, INFO, latents)
         with pytest.raises(InputError, match=rf"a\.safetensors is damaged: .*{message}"):
             check_voice_file(path)
     write_voice(path, INFO, {"reference": np.full((1, 2, 4), np.nan, np.float32)})
-    with pytest.raises(InputError, match="is damaged: its reference is not made of numbers"):
+    with pytest.raises(InputError, match="is damaged: its reference has values that are not finite"):
         read_latents(path)

@@ -1,6 +1,6 @@
-"""What a batch makes of its finished files: subtitles beside them, one joined file, a report.
+"""The artifacts of a batch: subtitles, one joined file, a report.
 
-Made at the end, from results and files alone: the same command again makes them where a run was stopped before that.
+They are made at the end, from results and files only. If a run stops before that, rerunning the command makes them.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ from voxcli.terminal import clock, counted
 
 
 class Artifacts:
-    """Those that are wanted of `jobs`, which stand in the order of the manifest. Raises InputError.
+    """The artifacts to make of `jobs`, given in manifest order.
 
-    out:     the folder of the batch, which the report is named after.
-    inputs:  what the command reads; the recordings of the jobs are added to it.
+    subtitles: format of the subtitles.
+    join:      path of the joined file.
+    report:    path of the report.
+    out:       the output folder of the batch, which gives the report its title.
+    inputs:    inputs of the command; the recordings of the jobs are added.
+
+    Raises InputError when outputs clash with each other or with an input, or a name has the wrong suffix.
     """
 
     def __init__(
@@ -56,14 +61,14 @@ class Artifacts:
         return {path.parent for path in (self.join, self.report) if path is not None}
 
     def beside(self, job: Job) -> Iterator[Path]:
-        """What is written beside the file of a job; beside the first, what lies beside the joined file."""
+        """Yield the subtitles of a job, and with the first job also those of the joined file."""
         if self.subtitles is not None:
             yield subtitles_path(job.out, self.subtitles)
             if self.join is not None and job is self.jobs[0]:
                 yield subtitles_path(self.join, self.subtitles)
 
     def prepare(self, rate: int) -> None:
-        """Prove that they can be written; `rate` is what files will have that ask for none. Raises OutputError."""
+        """Check that all artifacts can be written. rate: the default sample rate in Hz. Raises OutputError."""
         for folder in self.folders:
             prepare_folder(folder)
         if self.join is not None:
@@ -76,21 +81,21 @@ class Artifacts:
             self._results[outcome.job.id] = outcome.result
 
     def make(self, notify: Callable[[str], None]) -> None:
-        """Write them all; where one can't be written the others are. Raises the first VoxError in the end.
+        """Write all artifacts. If one fails, the others are written and the first VoxError is raised at the end.
 
-        The joined file is written only when no line is missing in it.
+        The joined file is written only if all lines are done.
         """
         finished = [(job, result) for job in self.jobs if (result := self._results.get(job.id)) and result.ok]
         errors: list[VoxError] = []
-        for product in self._products(finished, notify):
+        for make in self._tasks(finished, notify):
             try:
-                product()
+                make()
             except VoxError as error:
                 errors.append(error)
         if errors:
             raise errors[0]
 
-    def _products(
+    def _tasks(
         self, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]
     ) -> Iterator[Callable[[], None]]:
         if self.subtitles is not None:
@@ -109,7 +114,7 @@ class Artifacts:
     def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]) -> None:
         missing = [job for job in self.jobs if (result := self._results.get(job.id)) is None or result.failed]
         if missing:
-            notify(f"{path} is not written: {_count(missing)} missing in it, the first is {missing[0]}")
+            notify(f"{path} is not written: {_count(missing)} missing, the first is {missing[0]}")
             return
         if not finished:
             notify(f"{path} is not written: no line has words")
@@ -132,7 +137,7 @@ class Artifacts:
         return found or failure(job, VoxError("not spoken in this run"), job.out.parent).result
 
     def _outputs(self) -> Iterator[tuple[str, Path]]:
-        """All that is written beside the files of the jobs, each with what it is."""
+        """Yield description and path of every artifact."""
         if self.join is not None:
             yield "the joined file", self.join
         if self.report is not None:
@@ -154,7 +159,7 @@ class Artifacts:
             if (taken := registry.claim(path, name)) is not None:
                 raise InputError(f"{name} and {_file_of(taken)} would be one file, {path}: give them other names")
         for owner, found in registry.overwritten(inputs):
-            raise InputError(f"{_file_of(owner)} would write over {found}: give it another name")
+            raise InputError(f"{_file_of(owner)} would overwrite {found}: give it another name")
         for owner, folder, other in registry.in_the_way():
             raise InputError(f"{_file_of(owner)} would lie in {quoted(folder)}, which is {_file_of(other)}")
 
@@ -164,7 +169,7 @@ def _file_of(owner: Job | str) -> str:
 
 
 def _joined_format(path: Path, first: Job) -> str:
-    """What the name says, and of several that fit the one of the files."""
+    """Return the format of the joined file by its suffix; if several fit, that of the first job."""
     fitting = format_of(path, None)
     try:
         return format_of(path, first.format)

@@ -1,7 +1,6 @@
-"""The files of a batch as one: in the order of the manifest, a pause after each, nothing held in memory.
+"""Join the files of a batch into one, in manifest order, with a pause after each file, without holding audio in memory.
 
-It reads what the batch has finished, so that it can be made again at any time, by the run that finished it or a later
-one. What differs in rate is resampled on the way.
+It reads finished files, so it can be made again at any time. Files with another sample rate are resampled.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ BLOCK = 1 << 16  # frames
 
 
 class Track(NamedTuple):
-    """A finished file, the seconds of silence after it, and what is heard in it. Without a file it is that silence."""
+    """A finished file, the seconds of silence after it, and its cues. path: None for silence only."""
 
     path: Path | None
     pause_s: float
@@ -40,11 +39,10 @@ class JoinedAudio(NamedTuple):
 
 
 def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAudio:
-    """Write `parts` as one file, at the sample rate of the first that has a file, which one must.
+    """Write `parts` as one file, at the sample rate of the first part with a file; at least one must have a file.
 
-    The edges of each part are faded, so that it begins and ends at zero. There is no pause after the last file; a part
-    without one takes the place of the pause before it. Raises OutputError, naming the file and the reason, and then
-    leaves what was there before.
+    The edges of each part are faded in and out. There is no pause after the last file. A part without a file replaces
+    the pause before it. Raises OutputError that names the file and the reason; an existing file is then unchanged.
     """
     with _open(next(part.path for part in parts if part.path is not None)) as first:
         rate: int = first.samplerate
@@ -70,13 +68,13 @@ def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAu
 
 def _open(path: Path) -> soundfile.SoundFile:
     try:
-        return soundfile.SoundFile(os.fsencode(path))  # a name may be no text
+        return soundfile.SoundFile(os.fsencode(path))  # a file name need not be valid Unicode
     except (OSError, soundfile.SoundFileError) as error:
-        raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
+        raise OutputError(f"{path} can't be read for joining; rerun with --force to create it again") from error
 
 
 def _read(path: Path, rate: int) -> Iterator[Samples]:
-    """The sound of a mono file in blocks, at `rate` Hz."""
+    """Yield the samples of a mono file in blocks, at `rate` Hz."""
     with _open(path) as sound:
         stream = soxr.ResampleStream(sound.samplerate, rate, 1, dtype="float32", quality="VHQ")
         resampled = sound.samplerate != rate
@@ -84,6 +82,6 @@ def _read(path: Path, rate: int) -> Iterator[Samples]:
             while len(block := sound.read(BLOCK, dtype="float32")):
                 yield stream.resample_chunk(block) if resampled else block
         except soundfile.SoundFileError as error:
-            raise OutputError(f"{path} can't be read to join it: run again with --force to make it anew") from error
+            raise OutputError(f"{path} can't be read for joining; rerun with --force to create it again") from error
         if resampled:
             yield stream.resample_chunk(np.zeros(0, np.float32), last=True)

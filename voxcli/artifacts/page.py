@@ -1,5 +1,6 @@
-"""The report of a batch as one HTML page that needs nothing but itself and the files: failures first, each line with
-a player, a picture of its sound and its numbers. Nothing that stands in a text can become markup or a script.
+"""The report of a batch: a self-contained HTML page that lists failures first.
+
+Each line has a player, a waveform and its figures. All text is escaped, so that it can't become markup or a script.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from voxcli.terminal import clock, counted
 BARS = 96
 HEIGHT = 32
 MAX_EXTRA = 12  # names
-LONG = 280  # characters of a text that are shown before it is unfolded
+LONG = 280  # characters of a text shown while it is folded
 
 
 @dataclass(frozen=True)
 class Column:
-    """title: of its head.  name: of its cells' class.  numeric: sorted as numbers, from the largest at first."""
+    """A column. title: its heading.  name: CSS class of its cells.  numeric: sorts as numbers, largest first."""
 
     title: str
     name: str
@@ -53,12 +54,12 @@ COLUMNS = (
 
 
 def write_page(path: Path, title: str, lines: Sequence[tuple[Job, Result]]) -> None:
-    """Write the page about `lines`, given in the order of the manifest. Raises OutputError."""
+    """Write the page for `lines`, given in manifest order. Raises OutputError when it can't be written."""
     write_atomic(path, render(title, lines, path.parent).encode("utf-8", "replace"))
 
 
 def render(title: str, lines: Sequence[tuple[Job, Result]], folder: Path) -> str:
-    """The page as it lies in `folder`, from which it names the files."""
+    """Return the page as HTML. Links to files are relative to `folder`."""
     places = sorted(range(len(lines)), key=lambda place: (_urgency(lines[place][1]), place))
     template = resources.files("voxcli.artifacts").joinpath("page.html").read_text(encoding="utf-8")
     script = template.split("<script>")[1].split("</script>")[0]
@@ -73,7 +74,7 @@ def render(title: str, lines: Sequence[tuple[Job, Result]], folder: Path) -> str
 
 
 def _urgency(result: Result) -> int:
-    """Failures come first, then what has remarks, then the rest."""
+    """Return the sort key of a result: failures, then results with remarks, then the rest."""
     return 0 if result.failed else 1 if _remarks(result) else 2
 
 
@@ -85,7 +86,7 @@ def _remarks(result: Result) -> list[str]:
 
 
 def _tiles(results: Sequence[Result]) -> list[tuple[str, str, str]]:
-    """Label, value and class of the figures at the top."""
+    """Return label, value and CSS class of the figures at the top."""
     failed = sum(result.failed for result in results)
     remarked = sum(result.ok and bool(_remarks(result)) for result in results)
     seconds = sum(result.duration_s or 0.0 for result in results if result.ok)
@@ -136,17 +137,17 @@ def _text(text: str) -> str:
 
 
 def _extra(extra: Mapping[str, Any]) -> str:
-    """What else a line holds, so far as there is room."""
+    """Return the extra fields of a line, shortened."""
     pairs = (f"{name}: {value}" for name, value in islice(extra.items(), MAX_EXTRA))
     return "".join(f'<p class="extra" dir=auto>{escape(words[:LONG])}</p>' for words in pairs)
 
 
 def _sound(path: Path, link: str, result: Result) -> str:
-    """A button to play, the picture of the sound, and the file's name as a link."""
+    """Return a play button, the waveform, and a link to the file."""
     try:
         picture = _picture(peaks(path, BARS))
     except AudioError:
-        return '<span class="none">the file is gone or damaged</span>'
+        return '<span class="none">the file is missing or damaged</span>'
     name = escape(result.out)
     return (
         f'<div class="player" data-src="{link}" data-seconds="{result.duration_s or 0}">'
@@ -156,7 +157,7 @@ def _sound(path: Path, link: str, result: Result) -> str:
 
 
 def _picture(heights: Sequence[float]) -> str:
-    """Bars about the middle; small ones drawn larger than they are, as ears hear them."""
+    """Draw the waveform as bars. Quiet parts are enlarged, because loudness is not linear in amplitude."""
     middle = HEIGHT / 2
     bars = []
     for place, height in enumerate(heights):

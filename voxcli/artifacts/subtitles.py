@@ -1,6 +1,6 @@
-"""Cues as subtitles, SubRip (.srt) or WebVTT (.vtt): at most two lines at a time, 42 columns wide.
+"""Write cues as subtitles, SubRip (.srt) or WebVTT (.vtt), of at most two lines of 42 columns.
 
-A piece too long for that becomes several subtitles, which share its time by the length of their words.
+A longer cue becomes several subtitles, which share its time in proportion to their expected length.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from voxcli.text.split import split
 Subtitles = Literal["srt", "vtt"]
 KINDS: tuple[str, ...] = get_args(Subtitles)
 
-COLUMNS = 42  # what broadcasters allow; a character of Chinese, Japanese or Korean takes two
+COLUMNS = 42  # the usual broadcast limit; Chinese, Japanese and Korean characters take two columns
 LINES = 2
 
 # A line may end after white space or beside a wide character, but closing marks stay with what they close.
@@ -35,7 +35,7 @@ _WORD_JOINER = "\u2060"
 
 
 def subtitles_named(name: str | None) -> Subtitles | None:
-    """Raises InputError for a kind there is not."""
+    """Return the subtitle format of a name. Raises InputError if it is unknown."""
     if name is None or name in KINDS:
         return cast("Subtitles | None", name)
     raise InputError(f"subtitles are srt or vtt, not {quoted(name)}")
@@ -47,12 +47,12 @@ def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles) -> None:
 
 
 def subtitles_path(audio: Path, kind: Subtitles) -> Path:
-    """Beside the file, where players look for it."""
+    """Return the path of the subtitles of an audio file: next to it, where players look for them."""
     return audio.with_suffix(f".{kind}")
 
 
 def srt(cues: Iterable[Cue]) -> str:
-    """SubRip has no escapes: what players would take for a tag gets an invisible word joiner and is shown as it is."""
+    """Format cues as SubRip, which has no escapes: text that looks like a tag gets an invisible word joiner."""
     blocks = [
         f"{number}\n{_clock(cue.start, ',')} --> {_clock(cue.end, ',')}\n"
         f"{_TAG.sub(lambda tag: tag[0] + _WORD_JOINER, cue.text)}\n"
@@ -78,7 +78,7 @@ def _clock(seconds: float, mark: str) -> str:
 
 
 def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
-    """Cues that fit on the screen, their lines broken."""
+    """Split cues into parts that fit the screen, with line breaks."""
     for cue in cues:
         screens = list(_screens(" ".join(cue.text.split())))
         weights = list(accumulate(expected_seconds(screen) for screen in screens))
@@ -90,7 +90,7 @@ def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
 
 
 def _screens(text: str) -> Iterator[str]:
-    """The text by sentences and clauses, each part of at most LINES lines."""
+    """Split a text at sentences and clauses into parts of at most LINES lines."""
     if not text:
         return
     fitting = COLUMNS * LINES * len(text) // max(1, _width(text))  # characters, wide ones among them
@@ -101,7 +101,7 @@ def _screens(text: str) -> Iterator[str]:
 
 
 def wrap(text: str, columns: int = COLUMNS) -> list[str]:
-    """Break `text` into as few lines as `columns` allow, of about one width."""
+    """Break `text` into the minimum number of lines, of about equal width."""
     fewest = len(_fill(text, columns))
     least = max(1, -(-_width(text) // max(1, fewest)))
     return next(
@@ -110,7 +110,7 @@ def wrap(text: str, columns: int = COLUMNS) -> list[str]:
 
 
 def _fill(text: str, columns: int) -> list[str]:
-    """Words into lines, as many as fit; a word wider than a line is broken."""
+    """Fill lines with as many words as fit; a word wider than a line is broken."""
     lines = [""]
     for word in _WORD.findall(text):
         joined = lines[-1] + word

@@ -1,7 +1,7 @@
-"""The output formats. Free of numpy and libsndfile, so that `--help` and the checks of a manifest can list them.
+"""The output formats. Does not import numpy or libsndfile, so that `--help` and manifest checks can list them.
 
-To add a format, add it to FORMATS. Only a sample encoding that libsndfile does not round or size as it should needs
-more: see `voxcli.audio.write`.
+To add a format, add it to FORMATS. A sample encoding that libsndfile does not round correctly also needs an entry in
+`voxcli.audio.write`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ __all__ = ["DEFAULT_FORMAT", "EXTENSIONS", "FORMATS", "Format", "rates_of"]
 
 
 class Format(NamedTuple):
-    """How libsndfile calls a format and its sample encoding, and how people know it.
+    """An output format.
 
-    extension: of its files, with the dot.
-    note:      what its name does not say, for help texts.
-    rates:     the sample rates it can hold, in Hz; empty when it takes any.
+    container: libsndfile's name of the format.
+    subtype:   libsndfile's name of the sample encoding.
+    extension: extension of its files, with the dot.
+    note:      explanation for help texts.
+    rates:     supported sample rates in Hz; empty for any.
     """
 
     container: str
@@ -47,5 +49,5 @@ EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
 
 
 def rates_of(format: str) -> tuple[int, ...]:
-    """The sample rates that a format of FORMATS can hold, in Hz; empty when it takes any."""
+    """Return the sample rates in Hz that a format of FORMATS supports; empty for any."""
     return FORMATS[format].rates

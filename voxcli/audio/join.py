@@ -1,4 +1,4 @@
-"""Clips of one text -> one clip: level kept even, pauses between, no clicks."""
+"""Join the clips of one text: match their levels, insert pauses, avoid clicks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["FADE_S", "fade", "faded", "join", "silence"]
 Samples = NDArray[np.float32]
 
 FADE_S = 0.008  # shorter than the attack of a consonant, longer than a click
-BLOCK = 1 << 16  # samples of silence at a time
-MAX_GAIN = 2.0  # 6 dB either way: a whisper among shouts stays one
+BLOCK = 1 << 16  # samples per block of silence
+MAX_GAIN = 2.0  # 6 dB either way, so that a whisper among shouts stays quiet
 PEAK = 0.99
 
 
@@ -23,9 +23,10 @@ def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int, lead_s:
     """Join mono `clips` (float32[n_i] at `rate` Hz), each with `pauses_s[i]` seconds of silence after it, `lead_s`
     before the first.
 
-    Each clip is brought to the median level of all, by 6 dB at most, and faded in and out at its edges, so that it
-    starts and ends at zero. Returns float32[round(lead_s * rate) + sum(n_i) + sum(round(pauses_s[i] * rate))]: clip i
-    starts after what is before it in these sums. A single clip keeps its samples but for the fades.
+    Each clip is brought to the median level of all, by at most 6 dB, and faded in and out, so that it starts and ends
+    at zero. Returns float32[round(lead_s * rate) + sum(n_i) + sum(round(pauses_s[i] * rate))]. Clip i starts after the
+    preceding terms of these sums. A single clip only gets the fades. Raises ValueError unless there is one pause per
+    clip.
     """
     if len(clips) != len(pauses_s):
         raise ValueError(f"{len(clips)} clips need as many pauses, not {len(pauses_s)}")
@@ -41,14 +42,14 @@ def join(clips: Sequence[Samples], pauses_s: Sequence[float], rate: int, lead_s:
 
 
 def silence(seconds: float, rate: int) -> Iterator[Samples]:
-    """Blocks of zeros, round(seconds * rate) samples in all."""
+    """Yield blocks of zeros, round(seconds * rate) samples in total."""
     samples = round(seconds * rate)
     for start in range(0, samples, BLOCK):
         yield np.zeros(min(BLOCK, samples - start), np.float32)
 
 
 def _gains(clips: Sequence[Samples], rate: int) -> list[float]:
-    """What brings each clip to the median level, its peak not beyond full scale by that."""
+    """Return the gain that brings each clip to the median level without clipping its peak."""
     levels = [active_rms(clip, rate) for clip in clips]
     target = float(np.median([level for level in levels if level] or [0.0]))
     gains = []
@@ -60,7 +61,7 @@ def _gains(clips: Sequence[Samples], rate: int) -> list[float]:
 
 
 def fade(size: int) -> Samples:
-    """Half a cosine from 0 towards 1, float32[size]: sound that starts along it has no step and no corner."""
+    """Return a raised-cosine ramp from 0 to 1, float32[size]. Audio faded in with it starts smoothly."""
     return (0.5 - 0.5 * np.cos(np.pi * np.arange(size) / max(1, size))).astype(np.float32)
 
 
@@ -72,7 +73,7 @@ def _fade_edges(clip: Samples, rate: int) -> None:
 
 
 def faded(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
-    """The same sound, its first and last `size` samples faded; less of a shorter one. Holds back one fade's length."""
+    """Fade the first and last `size` samples of a stream, or half of a shorter one. Delays it by `size` samples."""
     held = np.zeros(0, np.float32)
     started = False
     for block in blocks:

@@ -1,4 +1,4 @@
-"""How loud sound is and where it is quiet. Mono float samples throughout; levels are linear, full scale is 1."""
+"""Measure and set levels, find quiet places. Mono float samples; levels are linear, full scale is 1."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "silence_at_e
 Samples = NDArray[np.float32]
 
 FRAME_S = 0.02
-# A frame belongs to the speech when it is at most this much below the loudest one (-20 dB).
+# A frame counts as speech if its level is at least this fraction of the loudest frame's (-20 dB).
 _ACTIVE = 0.1
-# -1 dBFS: room for what a lossy format or a converter adds between the samples.
+# -1 dBFS: headroom for peaks between the samples, which lossy formats and converters add.
 _PEAK = 10 ** (-1 / 20)
 
 
 def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[np.float64]:
-    """Root mean square of each `frame_s` seconds: float64[ceil(samples / frame)]; the last frame may be short."""
+    """Return the RMS of each frame of `frame_s` seconds: float64[ceil(samples / frame)]. The last may be shorter."""
     size = max(1, round(frame_s * rate))
     power = np.square(samples, dtype=np.float64)
     starts = np.arange(0, len(power), size)
@@ -26,7 +26,7 @@ def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[
 
 
 def active_rms(samples: Samples, rate: int) -> float:
-    """Root mean square of the speech in `samples`: of the frames within 20 dB of the loudest. 0 for silence."""
+    """Return the RMS of the speech in `samples`: of all frames within 20 dB of the loudest. 0 for silence."""
     frames = frame_rms(samples, rate)
     if not len(frames) or not frames.max():
         return 0.0
@@ -35,9 +35,9 @@ def active_rms(samples: Samples, rate: int) -> float:
 
 
 def to_level(samples: Samples, rate: int, level_db: float) -> Samples:
-    """Bring the speech in `samples` to an RMS of `level_db` dBFS, or as near as its peak stays below -1 dBFS.
+    """Scale `samples` so that the speech has an RMS of `level_db` dBFS, with the peak limited to -1 dBFS.
 
-    One gain for all of it: nothing is compressed. Silence stays as it is.
+    A single gain is applied, without compression. Silence is returned unchanged.
     """
     level, peak = active_rms(samples, rate), float(np.abs(samples).max(initial=0.0))
     if not level:
@@ -46,19 +46,19 @@ def to_level(samples: Samples, rate: int, level_db: float) -> Samples:
 
 
 def quietest_place(samples: Samples, rate: int, start: int, stop: int) -> int:
-    """Index of the middle of the quietest 0.1 s in [start, stop), the latest of equals: in a pause, if any."""
+    """Return the index of the middle of the quietest 0.1 s in [start, stop); of equally quiet places the last."""
     size = max(1, round(0.1 * rate))
     power = np.concatenate(([0.0], np.cumsum(np.square(samples[start:stop], dtype=np.float64))))
     if len(power) <= size:
         return stop
     sums = power[size:] - power[:-size]
-    # A cumulative sum leaves dust of about 1e-16 of the total: what is within it is equally quiet.
+    # The cumulative sum has rounding errors of about 1e-16 of the total; sums within them are equal.
     equal = np.flatnonzero(sums <= sums.min() + 1e-12 * power[-1])
     return start + int(equal[-1]) + size // 2
 
 
 def silence_at_end(samples: Samples, rate: int, *, threshold_db: float = -40.0) -> float:
-    """Seconds after the last sample louder than `threshold_db` below the clip's own peak; all of a silent clip."""
+    """Return the seconds after the last sample above `threshold_db` relative to the peak; all of a silent clip."""
     size = np.abs(samples)
     loud = np.flatnonzero(size > size.max(initial=0.0) * 10 ** (threshold_db / 20))
     return (len(samples) - (int(loud[-1]) + 1 if len(loud) else 0)) / rate

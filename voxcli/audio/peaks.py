@@ -1,4 +1,4 @@
-"""The outline of a sound file, for a picture of it."""
+"""Compute the peaks of an audio file, for drawing a waveform."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["peaks"]
 
 
 def peaks(path: Path, count: int) -> list[float]:
-    """The largest sample, of 1 at full scale, in each of `count` equal parts of the file; fewer of a very short one.
+    """Return the peak (full scale 1) of each of `count` equal parts of the file; fewer for a very short file.
 
-    Holds one part in memory. Raises AudioError.
+    Holds one part in memory. Raises AudioError when the file can't be read.
     """
     try:
         with soundfile.SoundFile(os.fsencode(path)) as sound:

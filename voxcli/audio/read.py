@@ -1,4 +1,4 @@
-"""A voice file -> mono samples at the encoder's rate, with a note on everything that was done to them."""
+"""Read a voice recording as mono samples at the encoder's rate, with a note on every conversion."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from voxcli.terminal import printable
 
 __all__ = ["Recording", "check_voice", "read_voice"]
 
-# Speech below QUIET (-40 dBFS) is lifted to LIFTED (-26 dBFS, a usual level of recorded speech), its peak to PEAK at
-# most; below SILENT (-80 dBFS, a few steps of 16 bits) there is nothing to lift.
+# Speech below QUIET (-40 dBFS) is lifted to LIFTED (-26 dBFS, a usual level of recorded speech), with a peak of at most
+# PEAK. Audio below SILENT (-80 dBFS, a few 16-bit steps) counts as silence.
 QUIET_RMS, LIFTED_RMS, PEAK, SILENT_RMS = 0.01, 0.05, 0.9, 1e-4
 
-MIN_S, MAX_S = 1.0, 60.0  # of a voice: shorter is refused, longer is cut
+MIN_S, MAX_S = 1.0, 60.0  # length of a voice: a shorter recording is refused, a longer one is cut
 
-_NOT_ALL_NUMBERS = ("FLOAT", "DOUBLE")  # encodings that can hold NaN and infinity
+_NOT_ALL_NUMBERS = ("FLOAT", "DOUBLE")  # encodings that can contain NaN and infinity
 _START_S = 3.0
 _BLOCK_FRAMES = 1 << 16
 _CUT_WINDOW_S = 10.0
@@ -34,11 +34,11 @@ _CUT_WINDOW_S = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """A voice as the encoder takes it.
+    """A recording prepared for the voice encoder.
 
-    samples: float32[n], mono at `rate`.
-    sha256:  of the file's bytes, in hex: the same voice under two paths is one voice.
-    notes:   what was done to it, one phrase each; empty when the samples are those of the file.
+    samples: float32[n], mono at `rate` Hz.
+    sha256:  SHA-256 of the file in hex, so that one file under two paths is one voice.
+    notes:   conversions, one phrase each; empty if the samples are those of the file.
     """
 
     samples: NDArray[np.float32]
@@ -54,7 +54,7 @@ class Recording:
 def check_voice(path: Path) -> None:
     """Raise AudioError for a file that `read_voice` refuses.
 
-    Cheap: reads the start and the end of the file, and the rest of what would be used only where those leave a doubt.
+    Cheap: reads the start and the end of the file, and the rest only if these do not settle it.
     """
     with open_sound(path) as (_, sound):
         check_end(path, sound)
@@ -67,9 +67,9 @@ def check_voice(path: Path) -> None:
 def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MAX_S) -> Recording:
     """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
 
-    A mono file at `rate` with a normal level comes back bit for bit. Memory is bounded by `max_s`, whatever the file's
-    length. Raises AudioError, naming the file and the reason, for what is not a whole sound file with samples in it,
-    for silence, for samples that are not numbers and for less than `min_s` seconds.
+    A mono file at `rate` with a normal level is returned bit for bit. Memory depends on `max_s`, not on the length of
+    the file. Raises AudioError that names the file and the reason, for a file that is not audio, cut off or empty, for
+    silence, for samples that are not finite, and for less than `min_s` seconds.
     """
     with open_sound(path) as (file, sound):
         native, channels = sound.samplerate, sound.channels
@@ -83,7 +83,7 @@ def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MA
 def _prepared(
     path: Path, sound: soundfile.SoundFile, min_s: float, max_s: float
 ) -> tuple[NDArray[np.float32], list[str]]:
-    """All of `read_voice` but the resampling: samples at the file's rate, and what was done to them."""
+    """Do everything of `read_voice` except resampling: return samples at the file's rate, and notes."""
     native, length_s = sound.samplerate, sound.frames / sound.samplerate
     samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
     if broken := np.count_nonzero(~np.isfinite(samples)):
@@ -95,8 +95,8 @@ def _prepared(
             f"cut at a pause: {len(samples) / native:.1f} s of {length_s:.1f} s used, the limit is {max_s:g} s"
         )
     if len(samples) < min_s * native:
-        length = math.floor(100 * len(samples) / native) / 100  # not rounded up to what it falls short of
-        raise AudioError(f"{printable(path)}: only {length:.2f} s long; a voice needs {min_s:g} s at least")
+        length = math.floor(100 * len(samples) / native) / 100  # rounded down: 0.999 is shown as 0.99, not as 1.00
+        raise AudioError(f"{printable(path)}: only {length:.2f} s long; a voice needs at least {min_s:g} s")
     gain, why = _gain(path, samples, native)
     if why:
         samples = samples * np.float32(gain)
@@ -105,10 +105,10 @@ def _prepared(
 
 
 def _is_surely_usable(path: Path, sound: soundfile.SoundFile) -> bool:
-    """Whether the first seconds of a file show that it is neither too short nor silent, nor can hold what is no number.
+    """True if the start of a file shows that it is long enough, not silent, and can't contain NaN.
 
-    A frame's deviation from its own mean is no more than its level without the constant offset of the whole file; and
-    the level of the whole, in which frames of a tenth of the loudest count, is at least a tenth of that.
+    A frame's deviation from its own mean is at most its level without the constant offset of the whole file. The level
+    of the whole file, in which frames within a tenth of the loudest count, is at least a tenth of that.
     """
     if sound.subtype in _NOT_ALL_NUMBERS or sound.frames < 1.5 * MIN_S * sound.samplerate:
         return False
@@ -119,7 +119,7 @@ def _is_surely_usable(path: Path, sound: soundfile.SoundFile) -> bool:
 
 
 def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np.float32]:
-    """The first `limit` frames, the channels averaged; AudioError when the file ends before it should."""
+    """Read the first `limit` frames and average the channels. Raises AudioError when the file ends too early."""
     blocks = []
     wanted = min(limit, sound.frames)
     got = 0
@@ -129,14 +129,14 @@ def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np
             if not len(block):
                 break
             got += len(block)
-            # One channel is copied, not averaged: it must stay bit for bit.
+            # A single channel is copied, not averaged: it must stay bit for bit.
             blocks.append(
                 block[:, 0] if sound.channels == 1 else block.mean(axis=1, dtype=np.float64).astype(np.float32)
             )
     except soundfile.SoundFileError as error:
         if got == 0:
             raise AudioError(f"{printable(path)}: its sound data is damaged") from error
-    # Compressed formats may be a frame off in what they promise.
+    # The header of compressed formats may be off by a frame.
     if wanted - got > 0.1 * sound.samplerate or got == 0:
         refuse_cut_off(path, got / sound.frames)
     return np.concatenate(blocks)
@@ -151,17 +151,17 @@ def _sha256(file: BinaryIO) -> str:
 
 
 def _cut_at_pause(samples: NDArray[np.float32], rate: int, max_s: float) -> NDArray[np.float32]:
-    """The part before the quietest place of the last seconds below `max_s`."""
+    """Return the part before the quietest place of the last seconds before `max_s`."""
     stop = int(max_s * rate)
     window = int(min(_CUT_WINDOW_S, max_s / 3) * rate)
     return samples[: quietest_place(samples, rate, stop - window, stop)]
 
 
 def _gain(path: Path, samples: NDArray[np.float32], rate: int) -> tuple[float, str]:
-    """What to multiply by and why; (1, "") for a normal level. AudioError for silence."""
+    """Return the gain to apply and a note; (1, "") for a normal level. Raises AudioError for silence."""
     peak = float(np.abs(samples).max())
     full = max(peak, 1.0)
-    # Within full scale, so that nothing gets beyond float32, and without a constant offset: it is not sound.
+    # Scaled below full scale to avoid overflow in float32, and without the constant offset, which is inaudible.
     level = samples / np.float32(full)
     rms = full * active_rms((level - level.mean(dtype=np.float64)).astype(np.float32), rate)
     if rms < SILENT_RMS:

@@ -1,7 +1,7 @@
-"""What libsndfile writes differently each time, made the same each time: equal samples give equal bytes.
+"""Make files of libsndfile reproducible: equal samples give equal bytes.
 
-A float WAV carries the time of writing in its PEAK chunk, an Ogg stream a random serial number, which the checksum of
-each of its pages covers. Sources: the PEAK chunk of libsndfile's `wav.c`; RFC 3533, section 6.
+A float WAV contains the time of writing in its PEAK chunk. An Ogg stream has a random serial number, which the checksum
+of each page covers. Sources: the PEAK chunk of libsndfile's `wav.c`; RFC 3533, section 6.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 def make_reproducible(file: BinaryIO, container: str) -> None:
-    """Rewrite a finished file in place; `container` as libsndfile names it. `file` is open for reading and writing.
+    """Rewrite a finished file in place. container: libsndfile's name.  file: open for reading and writing.
 
-    Memory holds one page. Raises OSError, and AssertionError for what is no file of that container.
+    Holds one page in memory. Raises OSError, and AssertionError for a file of another container.
     """
     if container == "OGG":
         _renumber(file)
@@ -30,9 +30,9 @@ def make_reproducible(file: BinaryIO, container: str) -> None:
 
 
 def _renumber(file: BinaryIO) -> None:
-    """Give an Ogg stream a serial number that is made from all else it has.
+    """Derive the serial number of an Ogg stream from its content.
 
-    Not a constant: files of different content may be chained to one, and the numbers in it must differ then.
+    It must not be a constant: the numbers must differ if files of different content are chained.
     """
     serial = 0
     for _, page in _pages(file):
@@ -45,7 +45,7 @@ def _renumber(file: BinaryIO) -> None:
 
 
 def _pages(file: BinaryIO) -> Iterator[tuple[int, bytearray]]:
-    """Pages with their positions, their serial number and checksum zero."""
+    """Yield pages and their positions, with serial number and checksum set to zero."""
     position = 0
     while True:
         file.seek(position)
@@ -63,23 +63,23 @@ def _pages(file: BinaryIO) -> Iterator[tuple[int, bytearray]]:
 
 
 def ogg_checksum(page: bytes | bytearray) -> int:
-    """The checksum of a page whose checksum is zero: a CRC of the polynomial 0x04c11db7 without reflection.
+    """Return the checksum of a page whose checksum field is zero: CRC-32, polynomial 0x04c11db7, not reflected.
 
-    zlib has the reflected one, which is the same for bits in reversed order.
+    zlib computes the reflected CRC, which is the same for bits in reversed order.
     """
     reflected = zlib.crc32(page.translate(_REVERSED), 0xFFFFFFFF) ^ 0xFFFFFFFF
     return int(f"{reflected:032b}"[::-1], 2)
 
 
 def _take_out_the_time(file: BinaryIO) -> None:
-    """Zero the time in the PEAK chunk of a WAV file, if it has one. It stands before the sound."""
+    """Set the time in the PEAK chunk of a WAV file to zero, if it has one. The chunk is before the audio data."""
     file.seek(0)
     riff = file.read(12)
     assert riff[:4] == b"RIFF" and riff[8:] == b"WAVE", "there is no WAV header"
     position = len(riff)
     while len(head := file.read(8)) == 8 and (name := head[:4]) != b"data":
         if name == b"PEAK":
-            file.seek(position + 12)  # behind the chunk's name, size and version
+            file.seek(position + 12)  # after the chunk's name, size and version
             file.write(bytes(4))
             return
         size = int.from_bytes(head[4:], "little")

@@ -1,4 +1,4 @@
-"""Opening a sound file from anywhere: what can't be a voice is refused in one line, before a sample is read."""
+"""Open untrusted audio files. A file that can't be a voice is refused in one line before any sample is read."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ __all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "printable", "ref
 
 MAX_CHANNELS = 8
 RATES = range(8_000, 192_001)
-# A minute of 192 kHz in 8 channels of doubles is 0.7 GB: more is not a voice, and would take long just to hash.
+# A minute of 192 kHz in 8 channels of doubles is 0.7 GB. A larger file is not a voice, and hashing it takes long.
 MAX_BYTES = 2**30
 
-# libsndfile takes what is there when a header promises more, and says so only in its log.
+# libsndfile accepts files shorter than their header says, and reports it only in its log.
 _PROMISE = re.compile(r"^[ \t]*(?:data|SSND|Data Size|riff|Riff size)\s*:\s*(\d+) \(should be (\d+)\)", re.MULTILINE)
-_OGG_PAGE = 65_307  # bytes at most
-# What programs write that did not know the length when they began (ffmpeg, sox and recorders writing to a pipe).
+_OGG_PAGE = 65_307  # maximum size in bytes
+# Lengths written by programs that do not know the real length (ffmpeg, sox and recorders writing to a pipe).
 _UNKNOWN_LENGTH = (range(0x7FFF_F000, 0x8000_0000), range(0xFFFF_FF00, 0x1_0000_0000))
 
 
 @contextmanager
 def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
-    """Open `path` once, as bytes and as sound, so that both are of the same file.
+    """Open `path` once and yield it as bytes and as audio, so that both are of the same file.
 
-    The content decides about the format, never the extension. Raises AudioError for what is missing, no file, not
-    readable, no sound, cut off, empty, or beyond the limits above.
+    The content determines the format, not the extension. Raises AudioError for a file that is missing, not a regular
+    file, not readable, not audio, cut off, empty, or beyond the limits above.
     """
     with _open_bytes(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -58,13 +58,13 @@ def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
 
 def _open_bytes(path: Path) -> BinaryIO:
     try:
-        # Looked at before it is opened: opening a pipe would wait for its other end.
+        # Check before opening: opening a pipe would block.
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise AudioError(f"{printable(path)}: this is a folder, not a sound file")
         if not stat.S_ISREG(mode):
             raise AudioError(f"{printable(path)}: not a regular file")
-        # By descriptor, so that soundfile sees no name and does not go by an extension such as .raw.
+        # By descriptor, so that soundfile sees no name and ignores extensions such as .raw.
         return open(os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0)), "rb")
     except FileNotFoundError:
         raise AudioError(f"{printable(path)}: no such file") from None
@@ -75,7 +75,10 @@ def _open_bytes(path: Path) -> BinaryIO:
 
 
 class _Source:
-    """A file for libsndfile, which seeks wherever a spoiled header says: its C callbacks would print an error there."""
+    """A file for libsndfile that accepts seeks out of range, which damaged headers cause.
+
+    An exception in its C callbacks would be printed.
+    """
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -88,12 +91,12 @@ class _Source:
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         try:
             return self._file.seek(offset, whence)
-        except (OSError, ValueError, OverflowError):  # before the start, or further than any file is long
+        except (OSError, ValueError, OverflowError):  # before the start, or beyond any possible size
             return self._file.tell()
 
 
 def _is_cut_ogg(file: BinaryIO, size: int) -> bool:
-    """Whether this is an Ogg file whose last page does not say that it is the last (RFC 3533, flag 4 of a page)."""
+    """True for an Ogg file whose last page is not marked as the last (RFC 3533, header flag 4)."""
     head = file.read(4)
     file.seek(max(0, size - _OGG_PAGE))
     tail = file.read(_OGG_PAGE) if head == b"OggS" else b""
@@ -119,7 +122,7 @@ def _check_header(path: Path, sound: soundfile.SoundFile) -> None:
 def check_end(path: Path, sound: soundfile.SoundFile) -> None:
     """Raise AudioError when the last tenth of a second can't be read. Moves the reading position.
 
-    For FLAC and MP3, whose headers do not tell that the file was cut off.
+    Needed for FLAC and MP3, whose headers do not show that a file was cut off.
     """
     try:
         sound.seek(max(0, sound.frames - sound.samplerate // 10))
@@ -131,8 +134,8 @@ def check_end(path: Path, sound: soundfile.SoundFile) -> None:
 
 
 def refuse_cut_off(path: Path, share: float) -> None:
-    """Raise AudioError for a file of which only `share` is there."""
-    percent = math.floor(100 * share)  # not rounded up to all of it
+    """Raise AudioError for a cut-off file. share: the part of it that exists."""
+    percent = math.floor(100 * share)  # never rounded up to 100
     raise AudioError(
         f"{printable(path)}: the file is cut off; only {percent}% of the sound its header promises is there"
     )

@@ -1,4 +1,4 @@
-"""What a model says after it has said all: a run of silence at the end of a clip. Mono float samples, full scale 1."""
+"""Remove long silence at the end of a clip whose model did not stop. Mono float samples, full scale 1."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ __all__ = ["without_silent_run"]
 Samples = NDArray[np.float32]
 
 RUN_S = 2.0  # longer than any pause of a reader between two sentences
-KEPT_S = 0.3  # about what clips that end by themselves have after their last sound
+KEPT_S = 0.3  # typical silence at the end of clips that stop by themselves
 FADE_S = 0.02
-_SILENT = 10 ** (-40 / 20)  # of the level of the speech: breath and room are louder
+_SILENT = 10 ** (-40 / 20)  # relative to the level of the speech; breath and room noise are louder
 
 
 def without_silent_run(samples: Samples, rate: int) -> Samples:
-    """`samples` with KEPT_S of the silent run at their end, faded out; the samples themselves where there is none.
+    """Shorten trailing silence to KEPT_S, faded out. Returns the same array if there is no long silence.
 
-    A run has RUN_S or more of frames that are 40 dB or more below the speech. A clip without any sound has no speech
-    that could have ended: it stays.
+    Silence is long if it lasts RUN_S or more, 40 dB or more below the speech. A completely silent clip is unchanged.
     """
     frame = max(1, round(FRAME_S * rate))
     loud = np.flatnonzero(frame_rms(samples, rate) > active_rms(samples, rate) * _SILENT)

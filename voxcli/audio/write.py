@@ -1,4 +1,4 @@
-"""Samples -> a file that is there whole or not at all, whenever the process or the machine stops."""
+"""Write samples to a file atomically: it is complete or absent, even if the process or machine stops."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from voxcli.terminal import printable
 __all__ = ["TEMPORARY", "check_output", "write_atomic", "write_audio", "write_blocks"]
 
 _BLOCK_FRAMES = 1 << 16
-_WAV_BYTES = 2**32 - 2**12  # its sizes have 32 bits
+_WAV_BYTES = 2**32 - 2**12  # size fields of WAV have 32 bits
 _Convert = Callable[[NDArray[np.float32]], NDArray[Any]]
-# By subtype: libsndfile would cut samples off at the next lower step. The other subtypes take float32.
+# By subtype. libsndfile would truncate instead of round. The other subtypes accept float32.
 _ROUNDED: Mapping[str, _Convert] = MappingProxyType({"PCM_16": pcm16, "PCM_24": pcm24})
 
 
 def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
-    """Raise OutputError when `write_audio` could not write there. Cheap, for before the work; creates nothing."""
+    """Raise OutputError when `write_audio` can't write to `path`. Cheap, for use before the work; creates nothing."""
     _format(path, rate, format)
     check_place(path)
 
 
 def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
-    """Write mono `samples` (float[n], full scale 1) at `rate` Hz as `path`, replacing what is there.
+    """Write mono `samples` (float[n], full scale 1) at `rate` Hz to `path`, replacing an existing file.
 
-    Samples are rounded to the steps of the format, and clipped at full scale but in "wavf". The same samples give the
-    same bytes. A process killed meanwhile leaves a file named like TEMPORARY and nothing new under `path`; an error
-    leaves nothing. Raises OutputError, naming the file and the reason.
+    Samples are rounded to the steps of the format and, except in "wavf", clipped at full scale. The same samples give
+    the same bytes. If the process is killed, `path` is unchanged and a file named like TEMPORARY may stay behind.
+    Raises OutputError that names the file and the reason; no file is left then.
     """
     samples = np.asarray(samples, dtype=np.float32)
     if samples.ndim != 1 or not len(samples):
@@ -51,7 +51,7 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
 
 
 def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *, format: str = "wav") -> None:
-    """The same for sound that comes in blocks, float32[n_i] each, as they are made: memory holds one of them."""
+    """Write audio that arrives in blocks of float32[n_i], one in memory at a time. See `write_audio`."""
     kind = _format(path, rate, format)
     convert = _ROUNDED.get(kind.subtype)
     with replacing(path) as file:
@@ -66,7 +66,7 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
                     frames += len(block)
                     _check_size(path, frames, rate, kind)
                     if not np.isfinite(block).all():
-                        raise OutputError(f"{printable(path)}: some samples are not numbers (NaN or infinite)")
+                        raise OutputError(f"{printable(path)}: some samples are not finite (NaN or infinity)")
                     sound.write(convert(block) if convert else block)
             if frames and sink.error is None:
                 make_reproducible(file, kind.container)
@@ -81,7 +81,7 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
 
 
 class _Sink:
-    """A file for libsndfile that keeps the first error, which its C callbacks would print and lose."""
+    """A file for libsndfile that stores the first error, which its C callbacks would print and drop."""
 
     def __init__(self, file: BinaryIO):
         self._file = file
@@ -91,7 +91,7 @@ class _Sink:
         return self._kept(self._file.write, data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        return self._kept(self._file.seek, offset, whence)  # flushes, and so can fail as writing does
+        return self._kept(self._file.seek, offset, whence)  # flushes, so it can fail like a write
 
     def tell(self) -> int:
         return self._kept(self._file.tell)
@@ -115,7 +115,7 @@ def _check_size(path: Path, frames: int, rate: int, kind: Format) -> None:
 
 
 def _blocks(samples: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
-    """Small ones: libsndfile's Vorbis and Opus encoders use the stack for all they are given at once."""
+    """Split into small blocks: libsndfile's Vorbis and Opus encoders keep a whole call's input on the stack."""
     return (samples[start : start + _BLOCK_FRAMES] for start in range(0, len(samples), _BLOCK_FRAMES))
 
 

@@ -50,7 +50,7 @@ def clone(
     if named is None and voice.ref is None:
         raise InputError("whose voice? name a recording with --ref, or a voice with --voice")
     if ref_text is not None and not is_speakable(clean(ref_text)):
-        raise InputError("--ref-text has no letter and no digit: it wants the words of the recording")
+        raise InputError("--ref-text has no letter and no digit: give the words of the recording")
     if ref_text and voice.ref is None:
         raise InputError(
             "--ref-text is what --ref says; a named voice has its own text, see `voxcpm2 voices add --text`"

@@ -1,4 +1,4 @@
-"""Files that are changed where they lie: opened through no link, or the change would be made elsewhere."""
+"""Open files that are changed in place, without following links, so that no other file is changed."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from typing import BinaryIO
 
 
 def open_in_place(path: Path) -> BinaryIO:
-    """Open a regular file for reading and appending, and make it where there is none. Raises OSError.
+    """Open a regular file for reading and appending; create it if it does not exist.
 
-    A hard link shows only in the open file, see `has_other_names`.
+    Raises OSError for links and anything else that is not a regular file. For hard links see `has_other_names`.
     """
     with suppress(FileNotFoundError):
         _check_own(os.lstat(path))
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT
-    for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # for what takes its place meanwhile; not on every system
+    for name in (
+        "O_NOFOLLOW",
+        "O_NONBLOCK",
+        "O_BINARY",
+    ):  # the path may have been replaced meanwhile; not on every system
         flags |= getattr(os, name, 0)
     descriptor = os.open(path, flags, 0o666)
     try:
@@ -30,7 +34,7 @@ def open_in_place(path: Path) -> BinaryIO:
 
 
 def has_other_names(file: BinaryIO) -> bool:
-    """Whether an open file has more names than one: hard links."""
+    """True if an open file has further hard links."""
     return os.fstat(file.fileno()).st_nlink > 1
 
 

@@ -1,4 +1,4 @@
-"""Notices that are worth reading once, not at every command."""
+"""Show a notice once a day instead of at every command."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ DAY_S = 24 * 3600.0
 
 
 def once_a_day(notice: str) -> bool:
-    """Whether this user was not shown `notice` (a file name) in the last 24 hours; remembers that it was shown now.
+    """Return True if `notice` (a file name) was not shown in the last 24 hours, and record that it is shown now.
 
-    Where nothing can be remembered, in a container without a home or on a full disk, the answer is yes each time.
+    If that can't be recorded, for example in a container without a home folder, the result is always True.
     """
     path = data_folder() / "notices" / notice
     with suppress(OSError, ValueError):  # ValueError: a NUL in the name of the folder
-        if 0 <= time.time() - path.stat().st_mtime < DAY_S:  # one from the future comes from a wrong clock
+        if 0 <= time.time() - path.stat().st_mtime < DAY_S:  # a time in the future comes from a wrong clock
             return False
     with suppress(OSError, ValueError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What a path really is: two paths that lead to one file have one place, through links, mounts and spellings.
+"""Identify files independently of links, mounts and spelling: all paths of one file have the same place.
 
-A file is written under a temporary name and renamed, so what matters is the folder that its name stands in. A folder
-that is there is known by device and inode, one that is not yet by its names below the nearest one that is.
+Files are written under a temporary name and renamed, so a file's folder and name identify it. An existing folder is
+identified by device and inode, a missing one by its path below the nearest existing folder.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ from typing import NamedTuple
 
 from voxcli.files.names import one_name
 
-MAX_DEPTH = 4096  # of folders: no path is longer
+MAX_DEPTH = 4096  # no path has more folders
 
 
 class Inode(NamedTuple):
-    """A file or folder that is there, by whatever name."""
+    """An existing file or folder, independent of its name."""
 
     device: int
     number: int
 
 
 class Place(NamedTuple):
-    """inode: of the nearest folder that is there; None where a system has no such numbers.
-    below: the names from there on, as `one_name` has them.
+    """A folder, which need not exist.
+
+    inode: the nearest existing folder; None if the system has no inode numbers.
+    below: the path from there, with names in the form of `one_name`.
     """
 
     inode: Inode | None
@@ -33,7 +35,7 @@ class Place(NamedTuple):
 
 
 def inode_of(path: str | Path | int) -> Inode | None:
-    """Of what is there (or of a descriptor), links followed; None when nothing is, or the system has no numbers."""
+    """Return the inode of a path or descriptor, following links; None if it does not exist or has no number."""
     with suppress(OSError, ValueError):  # ValueError: a NUL in the name
         there = os.stat(path)
         if there.st_ino:
@@ -42,7 +44,7 @@ def inode_of(path: str | Path | int) -> Inode | None:
 
 
 def real_path(path: str | Path) -> str:
-    """With all links followed, as far as it is there; as it stands when it is no path at all (a NUL in it)."""
+    """Resolve all links of a path, which need not exist. An invalid path (with a NUL) is returned unchanged."""
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
@@ -50,12 +52,12 @@ def real_path(path: str | Path) -> str:
 
 
 def folder_place(folder: str | Path) -> Place:
-    """The place of a folder, there or not."""
+    """Return the place of a folder, which need not exist."""
     return place_of_real(real_path(folder))
 
 
 def place_of_real(folder: str) -> Place:
-    """The same of one with no link in it."""
+    """Return the place of a folder whose path has no links."""
     above, names = folder, ""
     for _ in range(MAX_DEPTH):
         if os.path.isdir(above) and (inode := inode_of(above)):

@@ -1,6 +1,6 @@
-"""Files that come from anywhere: only regular ones are opened, and none is read whole that is larger than it may be.
+"""Read untrusted files: only regular files are opened, and files above a size limit are not read.
 
-Opening a pipe waits for its other end, and a device need not end at all. This module is a leaf.
+Opening a pipe would block, and a device may be endless. This module imports no other module of the package.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-DIGEST_DIGITS = 16  # of a digest as results keep it: 64 bits
+DIGEST_DIGITS = 16  # hex digits of a digest in results: 64 bits
 
 
 def check_regular(path: Path, limit: int | None = None) -> None:
-    """Raise OSError for what is not there, is a folder, pipe, device or socket, or has more than `limit` bytes."""
+    """Raise OSError unless `path` is an existing regular file of at most `limit` bytes."""
     try:
         state = os.stat(path)
     except ValueError as error:  # a NUL in the name
@@ -38,20 +38,20 @@ def open_regular(path: Path) -> BinaryIO:
 
 
 def read_regular(path: Path, limit: int) -> bytes:
-    """The content of a regular file of `limit` bytes at most. Raises OSError for anything else."""
+    """Read a regular file of at most `limit` bytes. Raises OSError for anything else."""
     check_regular(path, limit)
     with open(path, "rb") as file:
         return read_stream(file, limit)
 
 
 def read_named(path: Path, limit: int) -> bytes:
-    """The same of what a person named on the command line, who may as well give the end of a pipe."""
+    """Read a file named on the command line, which may also be a pipe. Raises OSError above `limit` bytes."""
     with open(path, "rb") as file:
         return read_stream(file, limit)
 
 
 def read_stream(stream: BinaryIO, limit: int) -> bytes:
-    """All that comes from a stream. Raises OSError as soon as it is more than `limit` bytes."""
+    """Read a stream to its end. Raises OSError as soon as it exceeds `limit` bytes."""
     content = io.BytesIO()
     while block := stream.read(1 << 20):
         content.write(block)
@@ -61,7 +61,7 @@ def read_stream(stream: BinaryIO, limit: int) -> bytes:
 
 
 def files_with(suffix: str, folder: Path) -> list[Path]:
-    """The files of a folder whose names end so, in order; none where there is no such folder, or it can't be listed."""
+    """Return the files of a folder with a suffix, sorted; empty if the folder is missing or can't be listed."""
     with suppress(OSError, ValueError):
         return sorted(folder / name for name in os.listdir(folder) if name.endswith(suffix))
     return []
@@ -72,7 +72,7 @@ def _too_large(limit: int) -> OSError:
 
 
 def content_digest(path: Path) -> str:
-    """SHA-256 of a file, in hex. Raises OSError, also for what is not a regular file."""
+    """Return the SHA-256 of a regular file in hex. Raises OSError for anything else."""
     digest = hashlib.sha256()
     with open_regular(path) as file:
         while block := file.read(1 << 20):

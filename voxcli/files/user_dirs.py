@@ -1,4 +1,4 @@
-"""Where a person's own presets and voices lie, and what can be found out again: each system's folders for that."""
+"""The user's folders for presets, voices and caches, by the conventions of each system."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ NAME = "voxcpm2"
 
 
 def config_folder() -> Path:
-    """For what a person writes: presets."""
+    """Return the folder for files that the user writes: presets."""
     return _folder("XDG_CONFIG_HOME", ".config", "APPDATA")
 
 
 def data_folder() -> Path:
-    """For what the tool keeps: voices."""
+    """Return the folder for data that the tool stores: voices."""
     return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA")
 
 
 def cache_folder() -> Path:
-    """For what the tool finds out again when it is lost."""
+    """Return the folder for data that the tool can compute again."""
     return _folder("XDG_CACHE_HOME", ".cache", "LOCALAPPDATA", mac="Caches")
 
 
 def _folder(xdg: str, default: str, windows: str, mac: str = "Application Support") -> Path:
-    """The XDG variable goes first on every system; as its specification says, a relative path in it does not count."""
+    """Return the user's folder. The XDG variable overrides it; a relative path there is ignored, as XDG specifies."""
     named = os.environ.get(xdg, "")
     if os.path.isabs(named):
         return Path(named) / NAME
@@ -37,7 +37,7 @@ def _folder(xdg: str, default: str, windows: str, mac: str = "Application Suppor
 
 
 def _home() -> Path:
-    """The root for a user whom the system does not know and who has no HOME, as containers have it too."""
+    """Return the home folder, or the root for a user without one, as in containers."""
     try:
         return Path.home()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and the folders they lie in."""
+"""Write files atomically, and create their folders."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from voxcli.files.names import unusable_name
 from voxcli.interrupts import cleanup
 from voxcli.terminal import printable
 
-# Names of files being written, for `Path.glob`: what a killed process leaves behind.
+# Names of files being written, for `Path.glob`. A killed process leaves such files behind.
 TEMPORARY = ".voxcpm2-*.part"
 _TEMPORARY = re.compile(re.escape(TEMPORARY).replace(r"\*", "(?:probe-)?[0-9a-f]{32}"))
 
 
 def is_temporary(name: str) -> bool:
-    """Whether `sweep` may take a file of this name for what a killed process left."""
+    """True if `name` is that of a temporary file, which `sweep` may remove."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def check_place(path: Path) -> None:
-    """Raise OutputError when no file could be written there. Cheap, for before the work; creates nothing."""
+    """Raise OutputError when no file can be written to `path`. Cheap, for use before the work; creates nothing."""
     if why := unusable_name(path):
         raise OutputError(f"{printable(path)}: can't be written ({why})")
     if os.path.isdir(path):
@@ -41,17 +41,17 @@ def check_place(path: Path) -> None:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write `data` as `path`, whole or not at all. Raises OutputError, naming the file and the reason."""
+    """Write `data` to `path`, completely or not at all. Raises OutputError that names the file and the reason."""
     with replacing(path) as file:
         file.write(data)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file beside `path` that takes its place, on the disk too, when the block ends without an error.
+    """Yield a temporary file that replaces `path`, synced to the disk, if the block ends without an error.
 
-    An interrupt waits for the end of the block, so that nothing is left behind: one that takes long asks for it with
-    `interrupts.check`.
+    Interrupts are held back until the block ends, so that no temporary file stays behind. A long block must call
+    `interrupts.check`. Raises OutputError that names the file and the reason.
     """
     with cleanup(), _beside(path) as file:
         yield file
@@ -82,7 +82,7 @@ def _beside(path: Path) -> Iterator[BinaryIO]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last. Windows has no such thing: a folder can't be opened there."""
+    """Sync the new name to the disk. On Windows a folder can't be opened, so nothing is done."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)
@@ -93,7 +93,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make it, and those above it, unless they are there. Raises OutputError."""
+    """Create a folder and its parents unless they exist. Raises OutputError when that fails."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError as error:
@@ -103,9 +103,9 @@ def make_folder(folder: Path) -> None:
 
 
 def sweep(folders: Iterable[Path], before: float) -> None:
-    """Take away what killed runs left half written in `folders`: temporary files untouched since `before` (Unix time).
+    """Remove temporary files that killed runs left in `folders`, last modified before `before` (Unix time).
 
-    Younger ones may be another command's, under way. What has a name of any other kind is somebody's own.
+    Newer ones may belong to a running command. No other files are removed.
     """
     for folder in folders:
         with suppress(OSError), os.scandir(folder) as entries:
@@ -116,7 +116,7 @@ def sweep(folders: Iterable[Path], before: float) -> None:
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make it and prove that a file can be written there. Raises OutputError."""
+    """Create a folder and check that files can be written there. Raises OutputError when not."""
     make_folder(folder)
     try:
         with cleanup(), tempfile.TemporaryFile(dir=folder):

@@ -1,4 +1,4 @@
-"""When which words are heard in a file: one cue for each piece of a text, from the lengths of its clips."""
+"""Compute cues, the times at which words are heard in a file: one cue per segment, from the lengths of its clips."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from voxcli.text.script import SpokenSegment
 def make_cues(
     segments: Sequence[SpokenSegment], samples: Sequence[int], rate: int, limit: int, lead_s: float = 0.0
 ) -> tuple[Cue, ...]:
-    """The cues of `segments` whose clips have so many `samples` each, joined as `audio.join` does, cut at `limit`.
+    """Return the cues of segments whose clips are joined by `audio.join`.
 
-    The texts are those written, without a description of the voice and without marks of pauses.
+    samples: length of each clip, in samples at `rate` Hz.
+    limit:   length of the file in samples; later words have no cue.
+    lead_s:  seconds of silence before the first clip.
+
+    Cues contain the words as written, without a description of the voice and without pause marks.
     """
     cues = []
     start = round(lead_s * rate)

@@ -1,4 +1,4 @@
-"""What a file was made from, in a few short digests: by them a later run tells whether it would make the same again."""
+"""Fingerprints: short digests of what a file was made from. A later run compares them to decide what to speak again."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from voxcli.jobs.settings import Settings
 if TYPE_CHECKING:
     pass
 
-# They act on the text as it is spoken, which has a digest of its own; the seed stands apart.
+# These settings act through the spoken text, which has its own digest; the seed is a separate field.
 NOT_OF_THE_SOUND = ("seed", "max_chars", "normalize", "language", "descriptions")
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Digests and values of one job. Where it runs (device, dtype, neighbours) is not part of it.
+    """Digests and values of one job. Device, dtype and batch neighbours are not part of it.
 
-    text:     the pieces as they are spoken, their pauses, and the words of a recording that is continued.
-    voice:    the content of the recordings; None without one.
-    settings: those that were named and shape the sound.
-    model:    the checkpoint's content; None while it is not known.
-    seed:     the one asked for; None when it was drawn.
+    text:     digest of the segments as spoken, their pauses, and the words of a prompt recording.
+    voice:    digest of the voice files' content; None without one.
+    settings: settings that affect the audio and are not at their None default.
+    model:    digest of the checkpoint's content; None if it is unknown.
+    seed:     the requested seed; None if it was drawn.
     """
 
     text: str
@@ -35,9 +35,10 @@ class Fingerprint:
     seed: int | None
 
     def difference(self, before: Fingerprint, spoken_seed: int | None) -> str | None:
-        """What changed since `before`, whose sound came from `spoken_seed`; None when nothing did.
+        """Name the part that differs from an earlier fingerprint; None if none does.
 
-        A line that asks for no seed is content with any; so is one that asks for the seed once drawn for it.
+        spoken_seed: the seed that produced the earlier audio. A line without a seed accepts any seed. A line with a
+                     seed accepts audio made with it, even if it was drawn then.
         """
         for name in ("text", "voice", "settings"):
             if getattr(self, name) != getattr(before, name):
@@ -48,7 +49,7 @@ class Fingerprint:
 
 
 def read_fingerprint(value: object) -> Fingerprint | None:
-    """A fingerprint as results.jsonl has it; None for what is not one, or is from another version."""
+    """Parse a fingerprint of results.jsonl. Returns None if it is not one or is of another version."""
     names = Fingerprint.__dataclass_fields__.keys()
     return Fingerprint(**value) if isinstance(value, dict) and value.keys() == names else None
 

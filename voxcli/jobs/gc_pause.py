@@ -1,4 +1,4 @@
-"""Many small objects made at once, none of them garbage: Python need not look for any among them, again and again."""
+"""Pause garbage collection while many small objects are created that are not garbage."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MANY = 100_000  # objects: looking through fewer takes no time
+MANY = 100_000  # objects; collecting fewer takes no time
 
 
 @contextmanager
 def gc_paused() -> Iterator[None]:
-    """Switch the cyclic garbage collector off for the block; nested blocks and one that was off are respected.
+    """Disable the cyclic garbage collector for the block; does nothing if it is already disabled.
 
-    Where many were made they are not looked through later either: what is no cycle goes when nothing refers to it.
+    If many objects were created, later collections skip them too. Reference counting still frees them.
     """
     was_on = gc.isenabled()
     gc.disable()
@@ -21,6 +21,6 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if gc.get_count()[0] > MANY:  # each time, the garbage that is there would stay for good
+            if gc.get_count()[0] > MANY:  # not every time: freezing also keeps existing cyclic garbage for good
                 gc.freeze()
             gc.enable()

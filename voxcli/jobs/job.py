@@ -1,4 +1,4 @@
-"""What a person asked for: one command or one line of a manifest."""
+"""A job: what one command or one line of a manifest asks for."""
 
 from __future__ import annotations
 
@@ -18,18 +18,21 @@ from voxcli.text.lexicon import Lexicon
 class Job:
     """One text to speak into one file.
 
-    id:            unique in its run; what the results and messages call it.
-    text:          as given; cleaning comes later and the results keep this.
-    out:           the file to write, and its format by name (`voxcli.audio.formats.FORMATS`).
-    ref:           a recording whose voice is to speak.
-    prompt_audio:  a recording to go on from, with `prompt_text`, the words spoken in it.
+    id:            unique within the run; used in results and messages.
+    text:          the text as given, before cleaning; recorded in the results.
+    out:           the file to write.
+    format:        name of its format (`voxcli.audio.formats.FORMATS`).
+    ref:           a recording of the voice to speak with.
+    prompt_audio:  a recording to continue.
+    prompt_text:   the words spoken in prompt_audio.
     control:       a description of the voice or the manner ("warm, slow").
     voice:         the file of a named voice (`voxcli.voices.store`).
-    lexicon:       how words of the text are said.
-    pause_after:   seconds of silence after it where a batch is joined to one file.
-    line:          where it stands in its manifest, from 1; 0 without one.
-    numbered:      its line has no id: it is the number of a place, see `voxcli.run.numbers`.
-    extra:         what its line holds besides, as it is there; results give it back.
+    settings:      how it is spoken and written.
+    lexicon:       pronunciations of words in the text.
+    pause_after:   seconds of silence after it in a joined file.
+    line:          line number in the manifest, from 1; 0 without a manifest.
+    numbered:      the line has no id, and `id` is a number: see `voxcli.run.numbers`.
+    extra:         further fields of the line, copied to the results.
     """
 
     id: str
@@ -65,7 +68,7 @@ class Job:
 
     @property
     def voices(self) -> tuple[Path, ...]:
-        """The files that its voice comes from."""
+        """The files of its voice."""
         return tuple(filter(None, (self.voice, self.ref, self.prompt_audio)))
 
     def __str__(self) -> str:
@@ -73,10 +76,10 @@ class Job:
 
 
 def request_id(job: Job, segment: int) -> str:
-    """What the engine calls one piece of a job."""
+    """Return the engine's id for one segment of a job."""
     return f"{job.id}#{segment}"
 
 
 def job_id(request_id: str) -> str:
-    """The id of the job that a request is a piece of."""
+    """Return the id of the job that a request belongs to."""
     return request_id.rpartition("#")[0]

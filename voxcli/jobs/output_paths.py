@@ -1,4 +1,4 @@
-"""Where files go: names that are safe on every system, inside the output folder and nowhere else."""
+"""Choose output paths: names that are safe on every system, inside the output folder only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from voxcli.audio.formats import DEFAULT_FORMAT, EXTENSIONS, FORMATS
 from voxcli.errors import InputError, quoted
 from voxcli.files.names import LOCK_NAME, MAX_NAME_BYTES, RESULTS_NAME, safe_name, unusable_name
 
-SURELY_SHORT = 50  # characters: with a suffix, and of four bytes each, they still fit
+SURELY_SHORT = 50  # characters; even at four bytes each and with a suffix, this is below every limit
 PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
 
 
 def format_of(out: Path, named: str | None) -> str:
-    """The format a file is written in: `named`, else what its suffix says. They must not contradict each other."""
+    """Return the format of a file: `named`, else that of its suffix. Raises InputError if they contradict."""
     if named is not None:
         extension_of(named)
     fitting = _formats_with(out.suffix.lower())
@@ -34,14 +34,14 @@ def _formats_with(suffix: str) -> list[str]:
 
 
 def extension_of(format_name: str | None) -> str:
-    """The suffix, with its dot, of a format (None: the default one)."""
+    """Return the suffix of a format, with its dot. None: the default format. Raises InputError if it is unknown."""
     if format_name is not None and format_name not in FORMATS:
         raise InputError(f"format must be one of {', '.join(FORMATS)}, not {quoted(format_name)}")
     return FORMATS[format_name or DEFAULT_FORMAT].extension
 
 
 class OutputFolder:
-    """The folder of a batch. Every path it hands out lies inside, symbolic links followed, and can be a file's."""
+    """The output folder of a batch. Returns only paths that lie inside it after resolving symbolic links."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -49,7 +49,7 @@ class OutputFolder:
 
     @property
     def run_files(self) -> tuple[Path, ...]:
-        """What the run itself writes into the folder, beside the files of its lines."""
+        """The files that the run itself writes into the folder."""
         return self.folder / RESULTS_NAME, self.folder / LOCK_NAME
 
     @cached_property
@@ -57,7 +57,7 @@ class OutputFolder:
         return os.path.realpath(self.folder)
 
     def path_for(self, out: str | None, identity: str, format_name: str | None) -> Path:
-        """The path of a line's file: its `out`, else its id. Raises InputError when no file may be written there."""
+        """Return the path of a line's file, from its `out` or its id. Raises InputError if that can't be written."""
         if out is None:
             below, name = "", safe_name(identity) + extension_of(format_name)
         else:
@@ -72,11 +72,11 @@ class OutputFolder:
         if len(name) + len(below) > SURELY_SHORT and (why := unusable_name(path)):
             raise InputError(f"its file can't have the path {quoted(path)}: {why}")
         if name in self._folders_in(below):
-            raise InputError(f"output {quoted(name)} is a folder that is there: name a file")
+            raise InputError(f"output {quoted(name)} is an existing folder: name a file")
         return path
 
     def _look_at(self, below: str) -> frozenset[str]:
-        """The folders that are in the folder `below` this one. Raises InputError when no file can lie there."""
+        """Return the folders inside the subfolder `below`. Raises InputError when no file can be written there."""
         real = os.path.realpath(self.folder / below)
         if real != self._real and not real.startswith(self._real.rstrip(os.sep) + os.sep):
             raise InputError(f"out {quoted(below)} leaves the output folder through a link")
@@ -90,7 +90,7 @@ class OutputFolder:
                 break
             if not os.path.isdir(above):
                 raise InputError(f"out can't lie below {above}: that is a file")
-        with suppress(OSError), os.scandir(real) as entries:  # not there yet, or not for us to see
+        with suppress(OSError), os.scandir(real) as entries:  # it does not exist yet or can't be listed
             return frozenset(entry.name for entry in entries if _is_folder(entry))
         return frozenset()
 
@@ -98,16 +98,16 @@ class OutputFolder:
 def _is_folder(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
-    except OSError:  # a link that leads nowhere, to itself, or where nobody may look
+    except OSError:  # a link that is broken, circular or not permitted
         return False
 
 
 def _folder_and_name(out: str) -> tuple[str, str]:
-    """Of a path in a manifest, with slashes. Raises InputError when it leads out of its folder."""
+    """Split a path of a manifest into folder and name. Raises InputError when it leaves the output folder."""
     if PLAIN_PATH.fullmatch(out):
         below, _, name = out.rpartition("/")
         return below, name
-    given = PureWindowsPath(out)  # knows both kinds of slash and drive letters
+    given = PureWindowsPath(out)  # understands both kinds of slash and drive letters
     if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
         raise InputError(f"out must be a path inside the output folder, not {quoted(out)}")
     return "/".join(given.parts[:-1]), given.name

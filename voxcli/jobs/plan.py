@@ -1,6 +1,6 @@
-"""Jobs become utterances: the text cleaned, described and split, the voices looked at. No model needed.
+"""Turn jobs into utterances: clean, describe and split the text, check the voices. Needs no model.
 
-What can't be spoken is found here, before anything heavy loads.
+Everything that can't be spoken is found here, before a model is loaded.
 """
 
 from __future__ import annotations
@@ -28,13 +28,18 @@ NOTHING_TO_SPEAK = "the text has nothing to speak: no letter and no digit"
 
 @dataclass(frozen=True)
 class Utterance:
-    """A job ready for a model: what is spoken, piece by piece, and for about how long.
+    """A job prepared for a model.
 
-    lead_s:       seconds of silence before the first piece.
-    description:  of the voice; empty without one.  own: the part of it that the text itself begins with.
-    note_marks:   left out of the text.
-    seed:         what an earlier run drew for a job that asks for none.
-    fingerprint:  what tells a later run whether it would speak the same.
+    segments:     the parts of the text, spoken one by one.
+    prompt_text:  the words of the prompt recording, to put before the text.
+    expected_s:   estimated seconds of audio.
+    warnings:     messages for people, such as a language the model does not speak.
+    lead_s:       seconds of silence before the first segment.
+    description:  description of the voice; empty without one.
+    own:          the part of it that is at the start of the text.
+    note_marks:   number of note marks removed from the text.
+    seed:         the seed that an earlier run drew for a job without one.
+    fingerprint:  lets a later run find out whether it would make the same audio.
     """
 
     job: Job
@@ -51,7 +56,7 @@ class Utterance:
 
 
 class Wordless(InputError):
-    """A text of marks alone, or of pauses. pause_s: the silence that it stands for."""
+    """A text consists only of marks or pauses. pause_s: seconds of silence it stands for."""
 
     def __init__(self, pause_s: float):
         self.pause_s = pause_s
@@ -60,9 +65,12 @@ class Wordless(InputError):
 
 @dataclass
 class Plan:
-    """All that can be spoken, longest expected first, and all that can't with the reason.
+    """The plan of a run.
 
-    skipped: texts without words, each with the seconds of silence that it stands for.
+    utterances: what is spoken, longest first.
+    skipped:    jobs without words, and the seconds of silence they stand for.
+    refused:    jobs that can't be spoken, and the reason.
+    voices:     the voice files that are used.
     """
 
     utterances: list[Utterance] = field(default_factory=list)
@@ -82,7 +90,7 @@ class Plan:
 
     @property
     def notes(self) -> list[str]:
-        """What of the texts is not spoken, though nothing is wrong."""
+        """Describe for people which parts of the texts are intentionally not spoken."""
         own = [utterance for utterance in self.utterances if utterance.own]
         marks = sum(utterance.note_marks for utterance in self.utterances)
         notes = []
@@ -105,9 +113,9 @@ class Plan:
         return notes
 
     def lines(self) -> list[str]:
-        """The plan for people."""
+        """Describe the plan for people."""
         segments = sum(len(utterance.segments) for utterance in self.utterances)
-        split = f" in {segments} pieces" if segments > len(self.utterances) else ""
+        split = f" in {segments} segments" if segments > len(self.utterances) else ""
         return [
             f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),
@@ -119,9 +127,10 @@ class Plan:
 
 
 def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
-    """speaker: the model, as far as it is known before it is loaded: what it does not speak gets a warning.
+    """Plan jobs. speaker: what is known of the model before it is loaded; languages it does not speak get a warning.
 
-    Raises InputError when a job wants to be normalized and the packages for that are not here."""
+    Raises InputError when a job sets `normalize` and the packages for it are not installed.
+    """
     plan, jobs = Plan(), list(jobs)
     if any(job.settings.normalize for job in jobs):
         check_installed()
@@ -151,12 +160,12 @@ def check_voices(*paths: Path | None) -> None:
 def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -> Utterance:
     """Clean, describe and split the text of a job.
 
-    voice:   what the job's named voice says of itself. With a transcript speech goes on from it, but for a described
-             manner: then the voice alone is followed.
+    voice:   metadata of the job's named voice. If it has a transcript, speech continues its recording, unless the
+             text or `control` describes a manner.
     speaker: the model.
 
-    Raises Wordless for marks or pauses alone, InputError when there is nothing at all, or the description and the
-    recording exclude each other.
+    Raises Wordless for a text of marks or pauses only, InputError for an empty text, or if a description is combined
+    with a prompt recording.
     """
     settings = job.settings
     script = read_script(
@@ -174,12 +183,12 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
             "a voice is described or continued, not both"
         )
     if job.prompt_text and not is_speakable(clean(job.prompt_text)):
-        raise InputError("prompt_text has no letter and no digit: it wants the words of the recording")
+        raise InputError("prompt_text has no letter and no digit: give the words of the recording")
     language = settings.language
     foreign = speaker.foreign(script.body, frozenset({language}) if language else possible_languages(script.body))
     before = voice.text if voice is not None and not script.description else job.prompt_text
     return Utterance(
-        job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied, and may be large
+        job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied and may be large
         segments=script.segments,
         prompt_text=_before(clean(before), script.body) if before else "",
         expected_s=expected_seconds(script.body)
@@ -194,20 +203,20 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
 
 
 def expected_seconds(text: str) -> float:
-    """About how long a text takes: 15 characters a second, 4.5 where a character is a syllable or more."""
+    """Estimate seconds of speech: 15 characters per second, 4.5 for scripts whose characters are syllables."""
     wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return wide / 4.5 + (len(text) - wide) / 15
 
 
 def _before(prompt_text: str, text: str) -> str:
-    """The words of the recording as they stand before the text: the model reads both as one."""
+    """Return the prompt's words with the space to put before the text: the model reads both as one text."""
     joint = prompt_text[-1:] + text[:1]
     spaced = not any(unicodedata.east_asian_width(char) in "WF" for char in joint)
     return f"{prompt_text} " if spaced and prompt_text else prompt_text
 
 
 def _check_once(path: Path, checked: dict[Path, VoiceInfo | InputError | None]) -> VoiceInfo | None:
-    """What a named voice says of itself; None for a recording. Raises InputError for what can't be used."""
+    """Return the info of a named voice, None for a recording. Raises InputError if it can't be used."""
     if path not in checked:
         try:
             if path.suffix == SUFFIX:

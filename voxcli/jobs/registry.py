@@ -1,4 +1,4 @@
-"""The files that a command is going to write, each with its owner: no two owners may have one file."""
+"""The files that a command will write and their owners: no two owners may write the same file."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from voxcli.files.places import Place, folder_place, place_of_real, real_path
 from voxcli.jobs.protected import Input, ProtectedInputs
 
 Owner = TypeVar("Owner")
-Key = tuple[int, str]  # the number of a folder, and a name in it
+Key = tuple[int, str]  # a folder's number and a file name
 
 
 class OutputRegistry(Generic[Owner]):
-    """Compares files by what they really are, as ProtectedInputs does, and by names that some system takes for one."""
+    """Assigns files to owners. Paths are the same file if they resolve to one place, or differ only in case.
+
+    Names that some systems consider equal count as equal on every system (see `one_name`).
+    """
 
     def __init__(self) -> None:
         self._owners: dict[Key, Owner] = {}
-        self._first: dict[str, Owner] = {}  # by folder as given: one whose file lies in it
-        self._links: dict[int, dict[str, str]] = {}  # by folder: its names that are links, and where they lead
-        self._numbers: dict[str, int] = {}  # of folders as given
-        self._known: dict[Place | str, int] = {}  # the same by place, and by name
+        self._first: dict[str, Owner] = {}  # the first owner of a file in a folder, by folder as given
+        self._links: dict[int, dict[str, str]] = {}  # by folder number: targets of its links, by name
+        self._numbers: dict[str, int] = {}  # folder numbers, by folder as given
+        self._known: dict[Place | str, int] = {}  # folder numbers, by place and by name
 
     def claim(self, path: Path, owner: Owner) -> Owner | None:
-        """Give a file to `owner`; who has it already, if somebody has."""
+        """Give a file to `owner`. Returns the owner who already has it, else None."""
         folder, _, name = str(path).rpartition(os.sep)  # os.path.split takes three times as long
         if not folder and path.is_absolute():
             folder = path.anchor
@@ -46,7 +49,7 @@ class OutputRegistry(Generic[Owner]):
         return None
 
     def overwritten(self, inputs: ProtectedInputs) -> Iterator[tuple[Owner, Input]]:
-        """The outputs that are inputs, each once."""
+        """Yield the owners whose file is an input, each once."""
         seen: set[int] = set()
         for folder in self._first:
             number = self._numbers[folder]
@@ -57,7 +60,7 @@ class OutputRegistry(Generic[Owner]):
                     yield owner, found
 
     def in_the_way(self) -> Iterator[tuple[Owner, str, Owner]]:
-        """The files that would have to be folders for others."""
+        """Yield an owner, a folder name and another owner, where the other's file has the name of the folder."""
         for folder, owner in self._first.items():
             inode, names = folder_place(folder)
             above = ""
@@ -80,7 +83,7 @@ class OutputRegistry(Generic[Owner]):
 
 
 def _links_in(folder: str) -> dict[str, str]:
-    """Where the links in a folder lead, by `one_name` of their names."""
+    """Return the targets of the links in a folder, by `one_name` of their names."""
     with suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
         return {one_name(entry.name): real_path(entry.path) for entry in entries if entry.is_symlink()}
     return {}

@@ -1,4 +1,4 @@
-"""What came of a job: the fields of results.jsonl, and the error of one that failed."""
+"""The result of a job: the fields of results.jsonl, and the error of a job that failed."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ class Cue(NamedTuple):
     text: str
 
     def later(self, seconds: float) -> Cue:
-        """The same words in a file that holds this one after so many seconds."""
+        """Return the cue moved by `seconds`."""
         return Cue(self.start + seconds, self.end + seconds, self.text)
 
 
-CUT_OFF = "cut off at a length limit"  # the warning of each result whose stop_reason is "length"
+CUT_OFF = "cut off at a length limit"  # the warning for stop_reason "length"
 
 
 @dataclass(frozen=True)
 class Result:
-    """How one job ended. These are the fields of results.jsonl; what a failed job does not have is null.
+    """The result of one job. These are the fields of results.jsonl; fields that a failed job lacks are null.
 
-    id:           of the line.
-    out:          the file, from the folder of results.jsonl.
-    text:         as given.
-    status:       `ok` when the file is there, `skipped` when the text has no words and so no file, else `failed`.
-    duration_s:   seconds of audio; of a skipped line, of the silence that it is in a joined file.
-    wall_s:       seconds from its start in the engine to its end there, beside its neighbours.
+    id:           id of the line.
+    out:          path of the file, relative to the folder of results.jsonl.
+    text:         the text as given.
+    status:       `ok` if the file was written, `skipped` if the text has no words and so no file, else `failed`.
+    duration_s:   seconds of audio; of a skipped line, seconds of silence in a joined file.
+    wall_s:       seconds in the engine, from its start to its end, while other lines run beside it.
     rtf:          real-time factor: `wall_s / duration_s`.
-    patches:      made by the model, each of a fixed length.
-    stop_reason:  `stop` at the end of the text, `silence` after it (cut away), `length` when a limit cut it off.
-    seed:         gives the same audio again; of a failed line, the audio that could not be written.
-    attempts:     runs in all: a clip far too long for its text is made again with the next seed.
-    sample_rate:  of the file.
-    description:  of the voice, from brackets before the text or from `control`: it is not spoken.
-    voice_notes:  what was done to its recordings before they were used, one phrase each.
-    warnings:     what to know before it is used: cut off, silence, far too long for its text, a script not spoken.
-    sha256:       of the file's bytes, in hex.
-    exact:        whether it has the same bytes when it is made again on this machine, alone or in any batch.
-    fingerprint:  what it was made from: digests of text, voice and model, the settings, and the seed asked for.
-    finished:     when it landed on the disk: ISO 8601, UTC.
-    cues:         when which words are heard: `[start, end, text]` of each piece, in seconds.
+    patches:      patches made by the model; a patch has a fixed length.
+    stop_reason:  `stop` at the end of the text, `silence` if trailing silence was removed, `length` if cut off.
+    seed:         reproduces the audio; of a failed line, that of audio that could not be written.
+    attempts:     number of attempts: a clip far too long for its text is retried with the next seed.
+    sample_rate:  sample rate of the file in Hz.
+    description:  description of the voice, from brackets before the text or from `control`; it is not spoken.
+    voice_notes:  how its recordings were converted, one phrase each.
+    warnings:     reasons to listen before using it: cut off, silence, far too long for its text, unknown script.
+    sha256:       SHA-256 of the file, in hex.
+    exact:        true if it gets the same bytes again on this machine, alone or in any batch.
+    fingerprint:  digests of text, voice and model, the settings, and the requested seed.
+    finished:     time at which the file was written: ISO 8601, UTC.
+    cues:         `[start, end, text]` of each segment, in seconds.
     error:        why it failed.
-    extra:        columns and fields of its line that are none of the manifest's, as they were there.
+    extra:        further fields of the line, copied from the manifest.
     """
 
     id: str
@@ -89,9 +89,9 @@ class Result:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A result with the job it is of and, when that failed, the error, which knows its exit code.
+    """A job, its result and, if it failed, the error, which has an exit code.
 
-    before: it is of an earlier run, and still holds.
+    before: the result is of an earlier run and still valid.
     """
 
     job: Job
@@ -101,14 +101,14 @@ class Outcome:
 
 
 def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) -> Outcome:
-    """seed: that of a sound which was made, but could not be written."""
+    """Make the outcome of a failed job. seed: the seed of audio that was made but could not be written."""
     out = shown_path(job.out, folder)
     result = Result(job.id, out, job.text, "failed", seed=seed, error=str(error), extra=job.extra or None)
     return Outcome(job, result, error)
 
 
 def skipped(job: Job, pause_s: float, folder: Path) -> Outcome:
-    """pause_s: the silence that its text stands for."""
+    """Make the outcome of a job without words. pause_s: seconds of silence that its text stands for."""
     result = Result(
         job.id,
         shown_path(job.out, folder),
@@ -122,10 +122,10 @@ def skipped(job: Job, pause_s: float, folder: Path) -> Outcome:
 
 
 def shown_path(path: Path, folder: Path) -> str:
-    """A path as results tell it: from their folder when it lies inside, the same on every system."""
+    """Return a path for results: relative to `folder` with forward slashes if it lies inside, else as it is."""
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
 def now() -> str:
-    """The time as results tell it: ISO 8601, UTC, in milliseconds."""
+    """Return the current time for results: ISO 8601, UTC, in milliseconds."""
     return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

@@ -1,8 +1,8 @@
-"""The settings of a job. `Settings` is the one place where each is declared: type, default, limits, help text.
+"""The settings of a job. `Settings` declares each of them in one place: type, default, limits, help text.
 
 The command line (`voxcli.cli.options`), manifests and presets (`voxcli.inputs.schema`) and the tables of the READMEs
-read the declarations, so a new field here is an option, a manifest field and a preset field at once; what remains is
-to use its value. Free of torch, pydantic and numpy, so that `--help` can show the settings.
+are derived from the declarations: a new field becomes an option, a manifest field and a preset field. Only the code
+that uses its value has to be added. Torch, pydantic and numpy are not imported, so that `--help` starts fast.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ PAUSE_AFTER = 0.5  # seconds between the lines of a joined file
 MAX_PAUSE = 600.0
 RATES = (8_000, 192_000)
 LEVELS = (-50.0, -6.0)
-SECONDS = (0.001, 86_400.0)  # of audio: some samples at least, a day at most
+SECONDS = (0.001, 86_400.0)  # limits of min_seconds and max_seconds: a few samples to a day
 
 T = TypeVar("T")
 
 
 class SettingError(InputError):
-    """A setting with a value that can't be used. `name` is its field, `reason` the rest of the message."""
+    """A setting has an invalid value. `name` is the field, `reason` the rest of the message."""
 
     def __init__(self, name: str, reason: str):
         self.name = name
@@ -41,17 +41,17 @@ class SettingError(InputError):
 
 @dataclass(frozen=True)
 class Declaration:
-    """What is known of a setting beside its name.
+    """The declaration of a setting.
 
     kind:     its type: int, float, str or bool.
-    default:  None where `unset` says what happens.
+    default:  its default; None if `unset` describes what happens.
     help:     what it does, a phrase without a full stop.
-    unset:    what happens when it is not set.
-    metavar:  what stands for its value in help texts; None for a switch.
-    group:    where help texts show it.
-    limits:   the lowest and the highest value.
-    expected: the limits in words, or the choices where they are many.
-    choices:  the only values it can have; empty for any.
+    unset:    what happens if it is not set.
+    metavar:  placeholder for its value in help texts; None for a switch.
+    group:    section of help texts that shows it.
+    limits:   minimum and maximum value.
+    expected: the limits in words, or the choices if there are many.
+    choices:  allowed values; empty for any.
     """
 
     kind: type
@@ -68,7 +68,7 @@ class Declaration:
         return value in self.choices if self.choices else bool(self.limits[0] <= value <= self.limits[1])
 
     def refusal(self, value: Any) -> str:
-        """Why a value is not allowed."""
+        """Return the message for a value that is not allowed."""
         if self.choices and not self.expected:
             return f"must be one of {', '.join(self.choices)}, not {quoted(value)}"
         return f"must be {self.expected}, not {quoted(value)}"
@@ -97,13 +97,13 @@ class Settings:
     seed: int | None = setting(
         None,
         "random seed: the same seed and text give the same audio",
-        unset="drawn, and recorded in the results",
+        unset="random, recorded in the results",
         limits=(0, 2**63 - 1),
         expected="a whole number from 0 to 2^63 - 1",
     )
     cfg: float = setting(
         2.0,
-        "classifier-free guidance: how strictly the text and the voice are followed",
+        "classifier-free guidance: how closely to follow the text and the voice",
         metavar="SCALE",
         limits=(0.0, sys.float_info.max),
         expected="a number of at least 0",
@@ -116,7 +116,7 @@ class Settings:
     )
     min_seconds: float | None = setting(
         None,
-        "shortest audio",
+        "minimum length of the audio",
         metavar="SECONDS",
         unset="chosen by the model",
         limits=SECONDS,
@@ -124,15 +124,15 @@ class Settings:
     )
     max_seconds: float | None = setting(
         None,
-        "longest audio; speech that runs on is cut off (`stop_reason` `length`)",
+        "maximum length of the audio; longer speech is cut off (`stop_reason` `length`)",
         metavar="SECONDS",
-        unset="by the length of the text",
+        unset="depends on the length of the text",
         limits=SECONDS,
         expected=f"from {SECONDS[0]:g} to {SECONDS[1]:.0f}",
     )
     max_chars: int = setting(
         240,
-        "longest piece, in characters: longer text is split at sentences and the pieces are joined",
+        "maximum characters per segment; longer text is split at sentences and the segments are joined",
         limits=(MIN_CHARS, math.inf),
         expected=f"at least {MIN_CHARS}",
     )
@@ -143,9 +143,9 @@ class Settings:
     )
     language: str | None = setting(
         None,
-        "language of the text, such as en, de or zh: decides how `normalize` speaks numbers",
+        "language of the text, such as en, de or zh: sets how `normalize` speaks numbers",
         metavar="TAG",
-        unset="guessed where it is sure, else English",
+        unset="detected if certain, else English",
         choices=tuple(LANGUAGES),
         expected="a language tag such as en, de or zh",
     )
@@ -193,7 +193,7 @@ class Settings:
             )
 
     def updated(self, values: Mapping[str, Any]) -> Settings:
-        """These settings with some of them replaced; a value of None replaces nothing. Raises SettingError."""
+        """Return a copy with some settings replaced; None values are ignored. Raises SettingError."""
         named = {name: value for name, value in values.items() if value is not None}
         if "language" in named:
             named["language"] = _language(named["language"])
@@ -201,7 +201,7 @@ class Settings:
 
 
 def _language(written: str) -> str:
-    """A region or script that follows the language is dropped. Raises SettingError with the likely tag."""
+    """Normalize a language tag, without region or script. Raises SettingError that suggests a near tag."""
     if (tag := language_tag(written)) is not None:
         return tag
     near = near_tag(written)
@@ -210,7 +210,7 @@ def _language(written: str) -> str:
 
 
 def _declared() -> Mapping[str, Declaration]:
-    """The settings by name, in their order."""
+    """Return the declarations by name, in order."""
     kinds = get_type_hints(Settings)
     return MappingProxyType(
         {

@@ -1,4 +1,4 @@
-"""Which languages the model speaks that a run is going to use, as its folder says. Nothing is fetched or loaded."""
+"""Find out which languages a run's model speaks, from its folder. Nothing is downloaded or loaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from voxcli.model.hub import FULL_MODEL, HUB_ID, VARIABLE, cached_folder, defect
 from voxcli.text.languages import VOXCPM2, language_names, language_tag
 from voxcli.text.scripts import unknown_scripts
 
-MODEL_CARD = "README.md"  # of the Hugging Face hub: its head names the languages
+MODEL_CARD = "README.md"  # the Hugging Face model card; its header lists languages
 MAX_CARD = 1 << 20  # bytes
 _HEAD = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
 _LANGUAGE = re.compile(r"^language:(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)  # one, [several], or a list below
@@ -26,9 +26,9 @@ class Speaker:
     languages: frozenset[str]
 
     def foreign(self, text: str, languages: frozenset[str]) -> str | None:
-        """A warning where it does not speak what it is given; None for a text it may well speak.
+        """Return a warning if the model does not speak the language of a text, else None.
 
-        languages: those that the text can be in; empty when nothing is sure.
+        languages: possible languages of the text; empty if unknown.
         """
         if languages and languages.isdisjoint(self.languages):
             own = f" (it speaks {language_names(self.languages)})" if len(self.languages) <= 3 else ""
@@ -42,9 +42,9 @@ FULL = Speaker("VoxCPM2", VOXCPM2)
 
 
 def speaker_of(named: str | None) -> Speaker:
-    """The model that `resolve_model` will choose, told by its folder.
+    """Return the speaker of the model that `resolve_model` will choose, without loading it.
 
-    A checkpoint that does not say which languages it speaks is taken to speak those of VoxCPM2.
+    A checkpoint that does not list languages is assumed to speak those of VoxCPM2.
     """
     named = named or os.environ.get(VARIABLE)
     if not named:
@@ -64,7 +64,7 @@ def _speaker(name: str, folder: Path | None) -> Speaker:
 
 
 def card_languages(folder: Path) -> frozenset[str]:
-    """What the head of a model card has under `language`; empty when that is nothing known here."""
+    """Return the known languages in the header of a model card; empty if there are none."""
     try:
         head = _HEAD.match(read_regular(folder / MODEL_CARD, MAX_CARD).decode())
     except (OSError, ValueError):

@@ -216,6 +216,7 @@ class Session:
         make_folder(job.out.parent)
         write_audio(job.out, audio, rate, format=job.format)
         duration, wall = len(audio) / rate, running.ended - running.began
+        trailing_s = silence_at_end(audio, rate) - pauses[-1]
         return Result(
             id=job.id,
             out=shown_path(job.out, self.out),
@@ -231,7 +232,7 @@ class Session:
             sample_rate=rate,
             description=running.utterance.description or None,
             voice_notes=running.voice.notes if running.voice else (),
-            warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, silence_at_end(audio, rate) - pauses[-1])),
+            warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, trailing_s)),
             sha256=content_digest(job.out),
             exact=all(clip.exact for clip in clips),
             fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,

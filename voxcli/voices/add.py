@@ -1,4 +1,4 @@
-"""From a recording to a named voice."""
+"""Create a named voice from a recording."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ class Added:
 def add_voice(
     name: str, recording: Path, text: str | None, options: ModelOptions, notify: Callable[[str], None], *, replace: bool
 ) -> Added:
-    """Encode a recording and keep it under a name. The name, the file and the text are looked at before a model loads.
+    """Encode a recording and store it under a name. The name, file and text are checked before a model is loaded.
 
-    text: the words of the recording; speech may then go on from it. Raises VoxError.
+    text: the words of the recording; with them, speech can continue the recording.
+
+    Raises InputError for an invalid name, recording or text, and other VoxErrors when encoding or writing fails.
     """
     path = check_new(name, replace)
     words = clean(text) if text is not None else ""
     if text is not None and not is_speakable(words):
-        raise InputError("--text has no letter and no digit: it wants the words of the recording")
+        raise InputError("--text has no letter and no digit: give the words of the recording")
     check_voice(recording)
     prepare_folder(path.parent)
     loaded = load_engine(options, notify, requests=1)

@@ -1,8 +1,8 @@
 """The voices of a run: each is read and encoded once, a few ahead of need, and dropped after its last use.
 
-A thread of its own reads, resamples and encodes the next ones while the engine speaks. On CUDA it only reads: the
-engine captures graphs there, and no other thread may use the device meanwhile. What can't be read is told to every
-job that needs it, and to no other.
+A separate thread reads, resamples and encodes the next voices while the engine speaks. On CUDA it only reads, because
+no other thread may use the device while the engine captures graphs. A voice that can't be read fails every job that
+needs it, and no other job.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ AHEAD = 4  # voices that may be ready before they are needed
 
 
 class VoicePrefetcher:
-    """Ask for the voices of jobs in the order given, inside a `with` block.
+    """Provides the voices of jobs, which must be requested in the order given. A context manager.
 
-    encoder: gives the identity of the model's voice encoder; called once, when a named voice is there.
-    say:     takes remarks for people.
+    encoder: returns the identity of the model's voice encoder; called once, if there is a named voice.
+    notify:  receives messages for people.
     """
 
     def __init__(
@@ -42,9 +42,9 @@ class VoicePrefetcher:
         self._uses = Counter(source for job in jobs for source in sources_of(job))
         self._order = iter(list(self._uses))
         self._coming: dict[VoiceSource, Future[EncodedVoice | Recording]] = {}
-        self._heard: dict[VoiceSource, EncodedVoice] = {}
-        self._ahead: set[VoiceSource] = set()  # on their way or ready, and not asked for yet
-        self._told: set[Path] = set()
+        self._encoded: dict[VoiceSource, EncodedVoice] = {}
+        self._ahead: set[VoiceSource] = set()  # being read or ready, but not requested yet
+        self._notified: set[Path] = set()
         self._may_encode_ahead = engine.model.device.type != "cuda"
 
     def __enter__(self) -> VoicePrefetcher:
@@ -55,37 +55,37 @@ class VoicePrefetcher:
         self._thread.shutdown(cancel_futures=True)
 
     def of(self, job: Voiced) -> EncodedVoice:
-        """The voice of a job; to be asked for once by each. Raises AudioError, InputError."""
+        """Return the voice of a job; call it once per job. Raises AudioError or InputError if it can't be read."""
         return EncodedVoice.of_parts([self._take(source) for source in sources_of(job)])
 
     def _take(self, source: VoiceSource) -> EncodedVoice:
-        while source not in self._coming and source not in self._heard:
+        while source not in self._coming and source not in self._encoded:
             self._begin(next(self._order))
         self._ahead.discard(source)
         while len(self._ahead) < AHEAD and (upcoming := next(self._order, None)) is not None:
             self._begin(upcoming)
-        heard = self._heard.get(source) or self._arrived(source)
+        encoded = self._encoded.get(source) or self._arrived(source)
         self._uses[source] -= 1
         if not self._uses[source]:
-            del self._heard[source]
-        return heard
+            del self._encoded[source]
+        return encoded
 
     def _begin(self, source: VoiceSource) -> None:
         self._coming[source] = self._thread.submit(self._prepare, source)
         self._ahead.add(source)
 
     def _arrived(self, source: VoiceSource) -> EncodedVoice:
-        found = self._coming[source].result()  # an error stays there for all who need this voice
-        heard = found if isinstance(found, EncodedVoice) else self._encode(source, found)
-        self._heard[source] = heard
+        found = self._coming[source].result()  # an error stays there for all jobs with this voice
+        encoded = found if isinstance(found, EncodedVoice) else self._encode(source, found)
+        self._encoded[source] = encoded
         del self._coming[source]
-        if source.use != "named" and source.path not in self._told and heard.notes:
-            self._told.add(source.path)
-            self._notify(f"{source.path}: {', '.join(heard.notes)}")
-        return heard
+        if source.use != "named" and source.path not in self._notified and encoded.notes:
+            self._notified.add(source.path)
+            self._notify(f"{source.path}: {', '.join(encoded.notes)}")
+        return encoded
 
     def _prepare(self, source: VoiceSource) -> EncodedVoice | Recording:
-        """Runs in the thread."""
+        """Read, and if possible encode, a voice; runs in the reader thread."""
         faults.point("voice")
         if source.use == "named":
             return read_named(source.path, self._encoder)

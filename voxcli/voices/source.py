@@ -1,4 +1,4 @@
-"""Where the voices of a line come from: files, and what is taken from each. No torch here."""
+"""Sources of a line's voices, and encoded voices. Torch is not imported here."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voxcli.voices.store import Latents, read_info, read_latents
 
 @dataclass(frozen=True)
 class VoiceSource:
-    """A file and what is taken from it: a recording to speak like or to go on from, or a named voice."""
+    """A voice file and its use: a recording as a reference or as a prompt to continue, or a named voice."""
 
     path: Path
     use: Literal["reference", "prompt", "named"]
@@ -21,10 +21,11 @@ class VoiceSource:
 
 @dataclass(frozen=True, eq=False)
 class EncodedVoice:
-    """A voice as the model takes it: float32[patches, patch_size, feat_dim], on the CPU.
+    """A voice encoded for the model: float32[patches, patch_size, feat_dim] on the CPU.
 
-    reference: of a recording to speak like.  prompt: of a recording that is continued.
-    notes:     what was done to the recordings, one phrase each.
+    reference: latents of a recording of the voice.
+    prompt:    latents of a recording that is continued.
+    notes:     how the recordings were converted, one phrase each.
     """
 
     reference: Latents | None = None
@@ -33,7 +34,7 @@ class EncodedVoice:
 
     @classmethod
     def of_parts(cls, parts: Sequence[EncodedVoice]) -> EncodedVoice:
-        """The voice of a job, from what each of its sources gives."""
+        """Combine the encoded sources of a job into its voice."""
         return cls(
             reference=next((part.reference for part in parts if part.reference is not None), None),
             prompt=next((part.prompt for part in parts if part.prompt is not None), None),
@@ -41,7 +42,7 @@ class EncodedVoice:
         )
 
     def copied(self) -> EncodedVoice:
-        """One that shares no memory with this: what lies in a shared store can't be written to."""
+        """Return a copy in its own memory: latents in a shared object store are read-only."""
 
         def copy(latents: Latents | None) -> Latents | None:
             return None if latents is None else latents.copy()
@@ -50,7 +51,7 @@ class EncodedVoice:
 
 
 class Voiced(Protocol):
-    """What speaks in voices: a job. Each is the path of a file; None where it names none."""
+    """Interface of a job with voices. Each voice is a path, or None."""
 
     @property
     def id(self) -> str: ...
@@ -72,14 +73,16 @@ def sources_of(job: Voiced) -> Iterator[VoiceSource]:
 
 
 def read_named(path: Path, encoder: str) -> EncodedVoice:
-    """A named voice, from its file.
+    """Read a named voice.
 
-    encoder: identity of the model's voice encoder, which it must have been made with. Raises AudioError, InputError.
+    encoder: identity of the model's voice encoder.
+
+    Raises AudioError when the voice was made with another encoder, InputError when the file is damaged.
     """
     info = read_info(path)
     if info.encoder != encoder:
         raise AudioError(
-            f"the voice {quoted(path.stem)} was made with another model; make it anew from {info.recording} "
+            f"the voice {quoted(path.stem)} was made with another model; create it again from {info.recording} "
             f"with `voxcpm2 voices add {path.stem} --force --ref FILE`, or name its model with --model"
         )
     latents = read_latents(path)

@@ -1,8 +1,8 @@
-"""Named voices: a recording encoded once and kept as one small file, usable by its name from then on.
+"""Named voices: a recording is encoded once and stored in a small file that can be used by name.
 
-The file is safetensors: `reference` [patches, patch_size, feat_dim] and, with a transcript, `prompt` of the same kind
-(the same recording, padded for being continued); all the rest is one JSON value in its header. Latents fit every
-model whose voice encoder is the same, and no other: the file names the encoder that made it.
+The file is safetensors: `reference` [patches, patch_size, feat_dim] and, with a transcript, `prompt` of the same shape
+(the same recording, padded to be continued). One JSON value in the header contains the rest. The latents fit only
+models with the same voice encoder, which the file names.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from voxcli.terminal import nearest
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
 NAME = re.compile(r"\w[\w.-]{0,63}")
-MAX_BYTES = 1 << 28  # a minute of speech takes less than one
+MAX_BYTES = 1 << 28  # a minute of speech takes less than 1 MB
 
 Latents = NDArray[np.float32]
 
 
 class VoiceInfo(BaseModel):
-    """What a voice file says of itself.
+    """The metadata of a voice file.
 
     encoder:    identity of the encoder that made it: `voxcli.model.weights.encoder_identity`.
-    recording:  name of the file it was made from, and that file's SHA-256.
-    seconds:    length of what was encoded.
-    text:       the words of the recording; empty when they were not given.
-    notes:      what was done to the recording, one phrase each.
+    recording:  name of the recording.
+    sha256:     SHA-256 of the recording.
+    seconds:    length of the encoded audio.
+    text:       the words of the recording; empty if they were not given.
+    notes:      how the recording was converted, one phrase each.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,16 +64,16 @@ def voice_names() -> list[str]:
 
 
 def voice_path(named: str, folder: Path = Path()) -> Path:
-    """The file of a voice: kept under that name, or lying at that path (from `folder`) when it ends in .safetensors."""
+    """Return the file of a stored voice, or a path relative to `folder` if `named` ends in .safetensors."""
     if named.endswith(SUFFIX):
         return folder / named
     return voices_folder() / f"{_checked(named)}{SUFFIX}"
 
 
 def check_new(name: str, replace: bool) -> Path:
-    """Where a voice of this name will lie. Raises InputError for a name that can't be, or is taken.
+    """Return the path for a new voice. Raises InputError if the name is invalid or taken.
 
-    replace: it may be that of another voice, but of no other kind of file.
+    replace: an existing voice may be replaced, but no other kind of file.
     """
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
     if os.path.exists(path):
@@ -85,12 +86,12 @@ def check_new(name: str, replace: bool) -> Path:
 def _checked(name: str) -> str:
     name = unicodedata.normalize("NFC", name)
     if not NAME.fullmatch(name) or name.endswith(SUFFIX) or safe_name(name) != name:
-        raise InputError(f"a voice's name is letters, digits, - _ and dots, and not {quoted(name)}")
+        raise InputError(f"a voice name consists of letters, digits, -, _ and dots, not {quoted(name)}")
     return name
 
 
 def read_info(path: Path) -> VoiceInfo:
-    """What a voice file says of itself; cheap. Raises InputError, naming the file and the reason."""
+    """Read the metadata of a voice file; cheap. Raises InputError that names the file and the reason."""
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -101,23 +102,23 @@ def read_info(path: Path) -> VoiceInfo:
         raise InputError(_missing(path)) from None
     except (OSError, SafetensorError, KeyError, ValidationError) as error:
         reason = "another kind of file" if isinstance(error, KeyError | ValidationError) else _reason(error)
-        raise InputError(f"{path} is no voice that `voxcpm2 voices add` has made ({reason})") from None
+        raise InputError(f"{path} is not a voice made by `voxcpm2 voices add` ({reason})") from None
 
 
 def check_voice_file(path: Path) -> VoiceInfo:
-    """The same for a file that is going to be used: its latents are read as well, which takes milliseconds.
+    """Check a voice file before it is used and return its metadata. Takes milliseconds, as latents are read too.
 
-    Whether a model can use them shows when it is loaded.
+    Whether they fit the model is checked when that is loaded. Raises InputError when the file is damaged.
     """
     info = read_info(path)
     latents = read_latents(path)
     if info.text and "prompt" not in latents:
-        raise InputError(f"the voice {path} is damaged: it has words and no prompt")
+        raise InputError(f"the voice {path} is damaged: it has a transcript but no prompt")
     return info
 
 
 def _reason(error: Exception) -> str:
-    """Without the name of the file, which an OSError has too."""
+    """Return the reason of an error without the file name, which an OSError contains."""
     return getattr(error, "strerror", None) or str(error)
 
 
@@ -132,7 +133,7 @@ def _missing(path: Path) -> str:
 
 
 def read_latents(path: Path) -> dict[str, Latents]:
-    """`reference` and, with a transcript, `prompt`. Raises InputError."""
+    """Read `reference` and, with a transcript, `prompt`. Raises InputError when the file is damaged."""
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -145,12 +146,12 @@ def read_latents(path: Path) -> dict[str, Latents]:
         raise InputError(f"the voice {path} is damaged: it has no reference, or latents of another shape")
     for name, latents in tensors.items():
         if latents.dtype != np.float32 or not np.isfinite(latents).all():
-            raise InputError(f"the voice {path} is damaged: its {name} is not made of numbers")
+            raise InputError(f"the voice {path} is damaged: its {name} has values that are not finite")
     return tensors
 
 
 def write_voice(path: Path, info: VoiceInfo, latents: Mapping[str, Latents]) -> None:
-    """Raises OutputError."""
+    """Write a voice file. Raises OutputError when that fails."""
     from safetensors.numpy import save
 
     make_folder(path.parent)
@@ -158,7 +159,7 @@ def write_voice(path: Path, info: VoiceInfo, latents: Mapping[str, Latents]) -> 
 
 
 def remove_voice(name: str) -> None:
-    """Raises InputError when there is none of this name, OutputError when it can't be removed."""
+    """Remove a voice. Raises InputError when it does not exist, OutputError when it can't be removed."""
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
     try:
         path.unlink()
