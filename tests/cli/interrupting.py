@@ -1,10 +1,10 @@
-"""The program, with signals at an exact moment: `python -m tests.cli.interrupting MOMENT NUMBER TIMES ARGUMENT...`
+"""Run the program with signals at an exact moment: `python -m tests.cli.interrupting MOMENT NUMBER TIMES ARGUMENT...`
 
-MOMENT is one of these. TIMES signals come 10 ms after each other.
+TIMES signals are sent 10 ms apart. MOMENT is one of these:
 
-    torch.nn                      a module: when it is about to be imported
-    step                          a point of `voxcli.faults`: when that is passed for the second time
-    voxcli.jobs.plan:prepare:2    a function, as its own module calls it: when that is called for the second time
+    torch.nn                      a module: before it is imported
+    step                          a point of `voxcli.faults`: its second call
+    voxcli.jobs.plan:prepare:2    a function, called by its own module: before its second call
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`voxcpm2 bench` on the tiny checkpoint: what it reports, not how fast that is."""
+"""The report of `voxcpm2 bench` on the tiny checkpoint; speeds are not checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A chapter to one WAV and its subtitles: every word in order, every time where its sound is, no click at a join."""
+"""A chapter as one WAV with subtitles: all words in order, at the times of their audio, and no click at a joint."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
 from voxcli.model.hub import demo_folder
 
 TIMES = re.compile(r"(\d+):(\d\d):(\d\d),(\d{3}) --> (\d+):(\d\d):(\d\d),(\d{3})")
-AROUND_S = 0.002  # of a join: the times of cues are rounded to less than that
+AROUND_S = 0.002  # window around a joint, larger than the rounding of cue times
 FAR_S = 0.02
 
 
@@ -64,12 +64,12 @@ def subtitles(path: str) -> list[Subtitle]:
 
 
 class Clicks(NamedTuple):
-    """|difference| of neighbouring samples at full scale 1: the largest near joins, and quantiles elsewhere."""
+    """Absolute differences of neighbouring samples (full scale 1): the maximum near joints, and quantiles elsewhere."""
 
     joins: int
     at_joins: float
     median: float
-    most: float  # 99.9 % are below it
+    p999: float  # 99.9 % are below it
 
 
 def clicks(samples: np.ndarray, rate: int, joins: list[float]) -> Clicks:
@@ -84,7 +84,7 @@ def clicks(samples: np.ndarray, rate: int, joins: list[float]) -> Clicks:
 
 
 def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
-    """chapter.wav and chapter.srt against the results of the lines, read as another program would."""
+    """Compare chapter.wav and chapter.srt with the results of the lines, read independently of the package."""
     lines = Path("parts/results.jsonl").read_text(encoding="utf-8").splitlines()
     results = {result["id"]: result for result in map(json.loads, lines)}
     plan = make_plan(read_manifest("chapter.txt", Path("parts"), LineDefaults(Settings(max_chars=max_chars))).jobs)
@@ -106,7 +106,7 @@ def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
     assert shown[-1].end <= len(samples) / rate + 1e-3
     edges = np.array(joins)
     starts = [subtitle.start for subtitle in shown if np.abs(edges - subtitle.start).min() < 2e-3]
-    assert len(starts) >= len(joins) // 2, "every piece begins with a subtitle of its own"
+    assert len(starts) >= len(joins) // 2, "every segment begins with its own subtitle"
     return clicks(samples, rate, joins)
 
 
@@ -124,8 +124,9 @@ def test_a_chapter_becomes_one_file_with_its_words_at_their_times_and_no_click(
 @pytest.mark.slow
 @pytest.mark.book
 def test_twenty_thousand_words_of_the_demo_voice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """VOXCPM2_BOOK_WORDS: how many words (20,000); VOXCPM2_BOOK_OPTIONS: of the command, such as `--workers 2`. Prints
-    what it took; `pytest -m book -s`.
+    """`pytest -m book -s` prints times and memory.
+
+    VOXCPM2_BOOK_WORDS: number of words (20,000). VOXCPM2_BOOK_OPTIONS: further options, such as `--workers 2`.
     """
     model = os.environ.get("VOXCPM2_BOOK_MODEL") or demo_folder()
     if model is None:

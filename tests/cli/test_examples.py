@@ -1,4 +1,4 @@
-"""The examples that end every help text run as they stand; a shell can complete commands, presets and voices."""
+"""The examples in every help text run as typed; shells can complete commands, presets and voices."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from voxcli.cli.main import app, run
 from voxcli.voices.store import remove_voice, voice_names
 
 WORDS = "The wind came over the hill. "
-NOT_RUN = ("bench", "download")  # minutes of measuring, gigabytes: their examples are parsed
+NOT_RUN = ("bench", "download")  # they take minutes or download gigabytes, so their examples are only parsed
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names that lead to every command and group."""
+    """Yield the path of names of every command and group."""
     yield path
     for name, inner in getattr(command, "commands", {}).items():
         yield from commands(inner, (*path, name))
@@ -41,7 +41,7 @@ def examples(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> list[
 
 
 def invocations(example: str) -> list[list[str]]:
-    """The arguments of each `voxcpm2` in a line of shell."""
+    """Return the arguments of each `voxcpm2` in a shell line."""
     found = []
     for part in re.split(r"&&|\||>", example):
         words = [word for word in shlex.split(part) if not re.match(r"[A-Z0-9_]+=", word)]
@@ -52,7 +52,7 @@ def invocations(example: str) -> list[list[str]]:
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_checkpoint: Path) -> None:
-    """All files that examples name."""
+    """Create all files named in examples."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
     t = np.arange(16_000 * 2) / 16_000
@@ -63,7 +63,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, brief_checkpoint: Path
 
 
 def set_voices(example: str) -> None:
-    """Two named voices, but for an example that makes them."""
+    """Create two named voices, except for an example that adds them."""
     for name in voice_names():
         remove_voice(name)
     if not re.match(r"voxcpm2 voices add (?!.*--force)", example):
@@ -93,7 +93,7 @@ def test_a_help_ends_with_two_examples_that_run(
 
 
 def parse(arguments: list[str]) -> None:
-    """Raises what a wrong command line raises."""
+    """Parse a command line. Raises the parser's errors."""
     command: Any = typer.main.get_command(app)
     rest, context = arguments, command.context_class(command, info_name="voxcpm2")
     while hasattr(command, "commands"):
@@ -116,7 +116,7 @@ def test_a_wrong_example_would_be_found(arguments: list[str], message: str) -> N
 
 
 def completed(words: str) -> list[str]:
-    """What a shell is offered for the last word."""
+    """Return the completions of the last word."""
     environment = os.environ | {
         "_VOXCPM2_COMPLETE": "complete_bash",
         "COMP_WORDS": words,

@@ -1,6 +1,6 @@
-"""A batch in which one thing fails: what is lost, what is told, the exit code, and that the same command makes it good.
+"""Inject one fault into a batch: check lost lines, messages, the exit code, and that rerunning the command recovers.
 
-Every file of the second run is compared, byte by byte, with that of a run that nothing disturbed.
+Every file of the second run is compared byte by byte with that of an undisturbed run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ COMMAND = ["batch", "lines.jsonl", "-o", "out", "--allow-truncated"]
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory, tiny_checkpoint: Path) -> dict[str, str]:
-    """Digests of the files, by line."""
+    """Return the digests of the files by line id."""
     folder = tmp_path_factory.mktemp("undisturbed")
     write_lines(folder)
     arguments = ["batch", str(folder / "lines.jsonl"), "-o", str(folder / "out"), "--allow-truncated"]
@@ -63,7 +63,7 @@ def digest(path: Path) -> str:
 
 
 def told_lost(message: str, undisturbed: dict[str, str]) -> set[str]:
-    """Lines without a file. What is there is whole, and nothing half written is under a name of its own."""
+    """Return lines without a file. Checks that all files are complete and that no partial file has a final name."""
     assert "Traceback" not in message
     files = {path.stem for path in Path("out").glob("*.wav")} if Path("out").is_dir() else set()
     assert all(digest(Path("out", f"{name}.wav")) == undisturbed[name] for name in files)
@@ -91,7 +91,7 @@ VOICED = {"voiced"}
         ("encode:error", VOICED, "line 3 (voiced): unexpected RuntimeError: a fault at encode"),
         ("encode:memory", VOICED, "line 3 (voiced): unexpected OutOfMemoryError: no memory at encode"),
         ("encode:nan", VOICED, "line 3 (voiced): the model gave no finite patch at step 0"),
-        ("prefill:error", set(), ""),  # run again row by row, where it does not happen
+        ("prefill:error", set(), ""),  # retried row by row, where the fault does not occur
         ("prefill:memory", set(), "out of memory with 4 requests at once; going on with 2"),
         ("prefill:allocator", set(), "out of memory with 4 requests at once; going on with 2"),
         ("prefill:enomem", set(), "out of memory with 4 requests at once; going on with 2"),
@@ -119,7 +119,7 @@ def test_what_a_fault_costs(
     assert len(missing) == lost if isinstance(lost, int) else missing == lost, err
     assert code == (1 if missing else 0)
     assert message in err
-    assert err.count("line ") >= len(missing), "each lost line is told"
+    assert err.count("line ") >= len(missing), "each lost line is reported"
     check_resumed(undisturbed, capsys)
 
 
@@ -188,9 +188,11 @@ def test_a_signal_loses_nothing_that_is_finished(
     told_lost(ended.stderr, undisturbed)
     leftovers = {path.name for path in Path("out").iterdir() if path.name.startswith(".")}
     if code > 0:
-        assert not leftovers, "files under way were finished or taken away, and the lock is free"
+        assert not leftovers, "files in progress were finished or removed, and the lock is free"
     else:
-        assert LOCK_NAME in leftovers and len(leftovers) == 2, "what a killed run leaves, the next one takes away"
+        assert LOCK_NAME in leftovers and len(leftovers) == 2, (
+            "the next run removes the temporary files of a killed one"
+        )
         for path in Path("out").glob(".voxcpm2-*.part"):
-            os.utime(path, (0, 0))  # a sweep leaves alone what is as young as the run that sweeps
+            os.utime(path, (0, 0))  # old enough: a sweep keeps files that are newer than its run
     check_resumed(undisturbed, capsys)

@@ -27,7 +27,7 @@ def test_a_group_becomes_its_options_and_arrives_as_one_value() -> None:
     calls = []
 
     def command(name: str, pair: Pair, switch: bool = False) -> None:
-        """What it does."""
+        """The help text."""
         calls.append((name, pair, switch))
 
     flat = flatten(command)
@@ -51,7 +51,7 @@ def test_typer_parses_the_options_of_a_group() -> None:
 
 
 def test_a_setting_is_declared_once() -> None:
-    """Its option comes from its declaration: nothing here or in a command lists the settings."""
+    """The option comes from the declaration: neither this test nor a command lists the settings."""
     assert set(inspect.signature(SettingOptions).parameters) == {"preset", *NAMES}
 
 

@@ -1,4 +1,4 @@
-"""Every help text: options in panels, no line wider than the terminal, two kinds of metavar, all settings listed."""
+"""All help texts: options in panels, no line wider than the terminal, two kinds of metavar, all settings listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxcli.jobs.settings import DECLARED
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command and group with the names that lead to it."""
+    """Yield every command and group with its path of names."""
     yield path, command
     for name, inner in getattr(command, "commands", {}).items():
         yield from commands(inner, (*path, name))
@@ -28,7 +28,8 @@ OPTIONS = [
     (path, param)
     for path, command in ALL
     for param in command.params
-    if param.param_type_name == "option" and "completion" not in param.name  # Typer's own, in the panel of others
+    if param.param_type_name == "option"
+    and "completion" not in param.name  # Typer's own options, in the panel "Other options"
 ]
 SPEAKING = ("synth", "clone", "batch")
 
@@ -53,7 +54,7 @@ def test_no_line_is_wider_than_the_terminal_or_100_columns(
     monkeypatch.setenv("COLUMNS", str(terminal))
     before, _, shown_examples = help_of(path, capsys).partition("Examples:\n")
     assert max(map(len, before.splitlines())) <= most
-    assert max(map(len, shown_examples.splitlines())) <= 80, "an example can be copied, so it is never wrapped"
+    assert max(map(len, shown_examples.splitlines())) <= 80, "examples are not wrapped, so that they can be copied"
 
 
 def test_a_wide_terminal_is_used(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +91,7 @@ def test_panels_come_in_the_order_of_need(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_rare_options_come_late(capsys: pytest.CaptureFixture[str]) -> None:
-    """Behind the first screen of 24 lines."""
+    """It comes after the first screen of 24 lines."""
     first = "\n".join(help_of(("batch",), capsys).splitlines()[:24])
     assert "--out" in first
     for rare in ("--hang-timeout", "--max-retries", "--debug", "--max-batch", "--dtype", "--max-chars"):

@@ -1,4 +1,4 @@
-"""What counts of a model when a batch is resumed: the files that speech uses, by the rule of now and that of before."""
+"""The identity of a model when a batch is resumed: the files that synthesis uses, by the current and former rule."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND = ["batch", "lines.txt", "-o", "out", "--allow-truncated", "--model", "m
 
 @pytest.fixture
 def model(brief_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a finished batch of one line, and the model that spoke it."""
+    """Return a folder with a finished batch of one line, and its model."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(brief_checkpoint, "model")
     Path("lines.txt").write_text("Hello there.\n")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM at exact moments of the program, from its first import to its last file: one line, 130 or 143."""
+"""Ctrl-C and SIGTERM at exact moments, from the first import to the last file: one line, exit code 130 or 143."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check(ended: subprocess.CompletedProcess[str], number: signal.Signals) -> No
 
 
 def check_folder() -> int:
-    """Nothing half written, nothing left over: how many files there are."""
+    """Check that no partial or temporary file is left, and return the number of files."""
     out = Path("out")
     names = {path.name for path in out.iterdir()} if out.exists() else set()
     sounds = {name for name in names if name.endswith(".wav")}
@@ -65,9 +65,9 @@ def check_folder() -> int:
         ("typer", signal.SIGTERM),
         ("pydantic", signal.SIGINT),
         ("voxcli.run.batch", signal.SIGINT),
-        # from here on there is a folder that is locked
+        # from here on the folder is locked
         ("torch", signal.SIGINT),
-        ("torch._opaque_base", signal.SIGINT),  # imported by C++, which ends the process where that raises
+        ("torch._opaque_base", signal.SIGINT),  # imported by C++ code that aborts on an exception
         ("torch._opaque_base", signal.SIGTERM),
         ("torch.nn.functional", signal.SIGINT),
         ("voxcli.run.session", signal.SIGTERM),
@@ -80,7 +80,7 @@ def check_folder() -> int:
 )
 def test_at_every_stage_of_a_batch(moment: str, number: signal.Signals) -> None:
     check(interrupted(moment, number, *BATCH), number)
-    assert check_folder() == 0 or moment in ("write", "note"), "what has been spoken by then is finished"
+    assert check_folder() == 0 or moment in ("write", "note"), "lines spoken by then are finished"
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_at_every_stage_of_a_batch(moment: str, number: signal.Signals) -> None:
 def test_before_and_after_the_speaking(
     moment: str, number: signal.Signals, options: tuple[str, ...], files: int
 ) -> None:
-    """While the folder is locked, earlier results are read, texts are planned, and finished files are put together."""
+    """While the folder is locked, earlier results are read, texts are planned, and artifacts are made."""
     check(interrupted(moment, number, *BATCH, *options), number)
     for path in Path("out").glob("*.srt"):
         assert path.read_text(encoding="utf-8").startswith("1\n")
@@ -148,17 +148,17 @@ def test_the_cursor_is_shown_again(moment: str) -> None:
         try:
             while more := os.read(terminal, 4096):
                 shown += more
-        except OSError:  # what Linux has for the end of a terminal
+        except OSError:  # Linux reports the end of a terminal like this
             pass
     os.close(terminal)
     assert process.returncode == 130
-    assert b"\x1b[?25l" in shown, "a bar hides it"
+    assert b"\x1b[?25l" in shown, "the progress bar hides it"
     assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
     assert shown.count(b"voxcpm2: interrupted\r\n") == 1
 
 
 def test_whoever_has_it_ignored_is_not_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with `nohup`."""
+    """For example with `nohup`."""
     monkeypatch.setenv("VOXCPM2_FAULT", "step:sigint:2")
     with children.sigint(signal.SIG_IGN):
         ended = subprocess.run([*children.VOXCPM2, *BATCH], stderr=subprocess.PIPE, text=True, check=False)
@@ -201,13 +201,13 @@ def unread(pipe: Any) -> bool:
     ],
 )
 def test_with_workers(moment: str, number: signal.Signals, times: int) -> None:
-    """Nor is a lock left: each worker has reported all it made."""
+    """No lock is left either: each worker has reported all its files."""
     pytest.importorskip("ray", reason="needs the extra `ray`")
     check(interrupted(moment, number, *BATCH, "--workers", "2", times=times), number)
     assert check_folder() == 0 or moment == "note"
 
 
-# -- whenever ----------------------------------------------------------------------------------------------------------
+# -- any time ----------------------------------------------------------------------------------------------------------
 STEP_MS = float(os.environ.get("VOXCPM2_STEP_MS", "20"))
 
 
@@ -217,9 +217,9 @@ STEP_MS = float(os.environ.get("VOXCPM2_STEP_MS", "20"))
     ("until_ms", "arguments"), [(400, ("presets",)), (3000, BATCH), (8000, (*BATCH, "--workers", "1"))], ids=str
 )
 def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, arguments: tuple[str, ...]) -> None:
-    """Prints what came of it; VOXCPM2_STEP_MS: between the moments.
+    """Print the outcomes. VOXCPM2_STEP_MS: milliseconds between two moments.
 
-    What comes before the first line of the program is Python's own: the signal kills it, or its traceback is shown.
+    Before the program's first line Python itself handles the signal: it is killed, or shows a traceback.
     """
     code, line = ENDS[number]
     command = [*children.VOXCPM2, *arguments]
@@ -235,7 +235,7 @@ def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, argument
             err = process.communicate(timeout=120)[1]
         check_folder()
         kind = process.returncode, (err.splitlines() or [""])[-1]
-        if process.returncode != 0:  # 0: it had ended before
+        if process.returncode != 0:  # 0: it ended before the signal
             before = kind == (-number, "") or (kind[1] == "KeyboardInterrupt" and "voxcli/" not in err)
             assert kind == (code, line) or before, err
             assert ("Traceback" in err) <= before

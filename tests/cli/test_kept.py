@@ -1,6 +1,6 @@
-"""What is finished and what is not ours stays, whatever fails, is misspelt, lost or edited between two runs.
+"""Finished files and files of others stay, whatever fails, is misspelt, lost or edited between two runs.
 
-Lines have no seed of their own: a file that is spoken again without need is another one.
+Lines have no seed, so a file that is spoken again needlessly differs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def sounds() -> dict[str, bytes]:
 
 
 def states() -> dict[str, str]:
-    """As a simple tool reads them: the last line of an id."""
+    """Read results as a simple tool does: the last line of an id."""
     return {line["id"]: line["status"] for line in map(json.loads, RESULTS.read_text().splitlines())}
 
 
@@ -63,7 +63,7 @@ def stderr_of(capsys: pytest.CaptureFixture[str], code: int, *options: str, comm
 
 
 def check_kept(capsys: pytest.CaptureFixture[str], before: dict[str, bytes], *options: str) -> None:
-    """The right command once more: nothing is spoken, and the results are those of finished lines."""
+    """Rerun the correct command: nothing is spoken, and the results are those of finished lines."""
     assert f"voxcpm2: {len(before)} lines done before and unchanged, 0 to speak\n" in stderr_of(capsys, 0, *options)
     assert sounds() == before
     assert len(RESULTS.read_text().splitlines()) == len(before) and set(states().values()) == {"ok"}
@@ -193,7 +193,7 @@ def test_a_first_file_that_could_not_be_written_is_spoken_with_the_seed_drawn_fo
 
 
 def test_what_is_made_of_finished_files_is_not_made_of_failed_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    """Their files of before are there, but not what the manifest says now."""
+    """The failed lines have older files, but not of the current text."""
     artifacts = ["--join", "book.wav", "--subtitles", "srt", "--report", "page.html"]
     assert run([*COMMAND, *artifacts]) == 0
     before, book = sounds(), Path("book.wav").read_bytes()
@@ -327,8 +327,8 @@ def test_subtitles_made_by_hand_are_not_written_over(name: str, capsys: pytest.C
     path.rename("kept.srt")
     stderr_of(capsys, 0, *wanted)
     assert path.is_file()
-    stderr_of(capsys, 0, *wanted)  # and again over its own
-    stderr_of(capsys, 0, "--subtitles", "srt", "--join", "book.flac")  # another book, of the same name
+    stderr_of(capsys, 0, *wanted)  # the run may overwrite its own files
+    stderr_of(capsys, 0, "--subtitles", "srt", "--join", "book.flac")  # another joined file with the same stem
     stderr_of(capsys, 0, *wanted, "--force")
 
 

@@ -1,4 +1,4 @@
-"""A batch killed with SIGKILL at any moment, run again, comes to what a batch gives that nobody disturbed."""
+"""A batch that is killed with SIGKILL at any moment and rerun gives the files of an undisturbed batch."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def batch(out: str, *options: str) -> subprocess.Popen[str]:
 
 
 def finish(process: subprocess.Popen[str]) -> str:
-    """What it said; it must end as a batch with some failed lines does."""
+    """Wait for a batch with some failed lines and return its stderr."""
     err = process.communicate(timeout=3600)[1]
     assert process.returncode == 1, err
     assert "Traceback" not in err
@@ -54,7 +54,7 @@ def kill_after(process: subprocess.Popen[str], moment: Callable[[], bool]) -> No
 
 
 def results(out: str) -> dict[str, dict[str, Any]]:
-    """As a simple tool reads them: the last whole line of an id."""
+    """Read results as a simple tool does: the last complete line of an id."""
     found = {}
     path = Path(out, "results.jsonl")
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
@@ -67,7 +67,7 @@ def results(out: str) -> dict[str, dict[str, Any]]:
 
 
 def lines_of(out: str) -> int:
-    """About as many as results: cheap enough to ask again and again while a long batch runs beside it."""
+    """Count results approximately; cheap enough to poll while a long batch runs."""
     path = Path(out, "results.jsonl")
     return path.read_bytes().count(b"\n") if path.exists() else 0
 
@@ -80,7 +80,7 @@ def voice(name: str, pitch: float) -> str:
 
 
 def write_lines(count: int, rng: random.Random, longest_words: int, **common: Any) -> int:
-    """A manifest of lines of many lengths, languages and voices, a twentieth of which can't be spoken: how many can."""
+    """Write lines of many lengths, languages and voices, 5 % of which can't be spoken. Returns how many can."""
     voices = [voice("low.wav", 120.0), voice("high.wav", 230.0)]
     Path("broken.wav").write_text("no sound")
     rows: list[dict[str, Any]] = []
@@ -102,7 +102,7 @@ def write_lines(count: int, rng: random.Random, longest_words: int, **common: An
 
 
 def check_folder(out: str, good: int, count: int) -> None:
-    """Nothing half written, nothing left over, and the results say of every file what is in it."""
+    """Check that no partial or temporary file is left and that the results match the files."""
     found = results(out)
     assert len(found) == len(Path(out, "results.jsonl").read_text(encoding="utf-8").splitlines()) == count
     done = [result for result in found.values() if result["status"] == "ok"]
@@ -125,7 +125,7 @@ def test_a_batch_killed_at_random_moments_ends_as_one_that_was_not(
     rng = random.Random(5)
     count = 40
     good = write_lines(count, rng, 12, steps=2, max_seconds=1.5)
-    # one at a time: neighbours change the last bits of a sound, and here every byte is compared
+    # one line at a time: batch neighbours change the last bits of the audio, and bytes are compared here
     Path("alone.yaml").write_text("engine: {max_batch: 1, decode_clips: 1}")
     options = ["--preset", "alone.yaml", "--allow-truncated"]
     finish(batch("whole", *options))
@@ -140,7 +140,7 @@ def test_a_batch_killed_at_random_moments_ends_as_one_that_was_not(
     for name in ("results.jsonl", LOCK_NAME):
         assert Path("killed", name).is_file()
     with open("killed/results.jsonl", "ab") as file:
-        file.write(b'{"id": "line-0001", "out": "li')  # what a power cut leaves
+        file.write(b'{"id": "line-0001", "out": "li')  # a line cut off by a power failure
     old = Path("killed", f".voxcpm2-{'0123' * 8}.part")
     old.write_bytes(b"RIFF")
     os.utime(old, (0, 0))
@@ -168,7 +168,7 @@ def test_a_second_run_in_the_folder_is_refused_in_one_line(
         err = second.communicate(timeout=120)[1]
         first.kill()
     assert second.returncode == 1
-    *_, line = err.splitlines()  # what the manifest was read as comes first
+    *_, line = err.splitlines()  # the first lines describe the manifest
     assert line.startswith(f"voxcpm2: another run (process {first.pid} on ")
     assert line.endswith(" is writing into out; wait for it to end, or choose another folder")
 
@@ -176,7 +176,7 @@ def test_a_second_run_in_the_folder_is_refused_in_one_line(
 @pytest.mark.slow
 @pytest.mark.book
 def test_a_book_of_the_demo_voice_killed_five_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """VOXCPM2_BOOK_LINES: how many lines (1,000). Prints what it took; `pytest -m book -s`."""
+    """`pytest -m book -s` prints the times. VOXCPM2_BOOK_LINES: number of lines (1,000)."""
     model = os.environ.get("VOXCPM2_BOOK_MODEL") or demo_folder()
     if model is None:
         pytest.skip("the demo voice is not here")

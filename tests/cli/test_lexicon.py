@@ -1,4 +1,4 @@
-"""`--lexicon` in all commands that speak: what is said changes, what is shown does not."""
+"""`--lexicon` in all commands that speak: the spoken text changes, the shown text does not."""
 
 from __future__ import annotations
 

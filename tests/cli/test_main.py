@@ -1,4 +1,4 @@
-"""The manners of the command line: help, errors in one line, exit codes. What speech comes out is in test_speech.py."""
+"""The command line: help, errors in one line, exit codes. Speech is tested in test_speech.py."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_threads_spin_for_a_moment_unless_told_otherwise(
         monkeypatch.setenv(name, value)
     run(["--help"])
     assert os.environ.get("GOMP_SPINCOUNT") == spin
-    monkeypatch.setenv("GOMP_SPINCOUNT", "")  # so that it is taken back after this test
+    monkeypatch.setenv("GOMP_SPINCOUNT", "")  # so that it is restored after this test
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     try:
         expected = f"voxcpm2 {version('voxcpm2')}\n"
     except PackageNotFoundError:
-        expected = "voxcpm2, run from a checkout that is not installed\n"
+        expected = "voxcpm2 (not installed, running from a checkout)\n"
     assert run(["--version"]) == 0
     assert capsys.readouterr().out == expected
 
@@ -134,7 +134,7 @@ def test_an_error_of_the_program_is_one_line_too(
 ) -> None:
     assert run(failing(monkeypatch, KeyError("lost"))) == 1
     err = capsys.readouterr().err
-    assert err == "voxcpm2: unexpected KeyError: 'lost' (run again with --debug for the traceback)\n"
+    assert err == "voxcpm2: unexpected KeyError: 'lost' (rerun with --debug for the traceback)\n"
 
 
 @pytest.mark.parametrize("error", [OutputError("full"), KeyError("lost")])
@@ -232,7 +232,7 @@ def test_without_a_working_directory_there_is_one_line(arguments: str, tmp_path:
     command = ["sh", "-c", line.format(there=tmp_path)]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "voxcpm2: the working directory is no longer there: change to another one\n"
+    assert done.stderr == "voxcpm2: the working directory no longer exists: change to another one\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -310,7 +310,7 @@ def shell(arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def environment() -> dict[str, str]:
-    """The checkout is found from any folder."""
+    """Run with the checkout on the path, from any folder."""
     return os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
 

@@ -1,10 +1,10 @@
-"""What many workers are for, in figures, with the demo voice on CPUs: `pytest -m long -s tests/cli/test_many.py`.
+"""Measure the speed of workers with the demo voice on CPUs: `pytest -m long -s tests/cli/test_many.py`.
 
-    VOXCPM2_LINES         how many lines (400); with fewer the figures are printed and held to nothing
-    VOXCPM2_KILL_EVERY_S  a worker is killed that often (20)
-    VOXCPM2_ROUNDS        how often the plain path and one worker are run, in turn (1)
+    VOXCPM2_LINES         number of lines (400); with fewer, figures are printed but not checked
+    VOXCPM2_KILL_EVERY_S  seconds between two kills of a worker (20)
+    VOXCPM2_ROUNDS        how often no worker and one worker are measured, alternating (1)
 
-One torch thread everywhere. Times are those of speaking: from the start of the first line to the last file.
+One torch thread everywhere. Times count from the start of the first line to the last file.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ TALE = "the river ran under an old stone bridge and nobody on it could remember 
 
 
 class Run(NamedTuple):
-    """speaking, whole: seconds, of the command too.  told: on stderr."""
+    """speaking: seconds from the first line to the last file.  whole: seconds of the command.  err: its stderr."""
 
     results: dict[str, dict[str, Any]]
     files: dict[str, bytes]
     speaking: float
     whole: float
-    told: str
+    err: str
 
 
 Speak = Callable[..., Run]
@@ -80,14 +80,14 @@ def speak(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Speak:
         assert len(lines) == len(results) == COUNT, "each line once"
         files = {path.stem: path.read_bytes() for path in (folder / name).glob("*.wav")}
         assert len(files) == COUNT
-        assert len(list((folder / name).iterdir())) == COUNT + 1, "nothing half written, nothing left over"
+        assert len(list((folder / name).iterdir())) == COUNT + 1, "no partial or temporary file is left"
         return Run(results, files, span(results), whole, err)
 
     return run
 
 
 def span(results: dict[str, dict[str, Any]]) -> float:
-    """Seconds from the start of the first line in an engine to the last file."""
+    """Return seconds from the start of the first line in an engine to the last file."""
     ends = {name: datetime.fromisoformat(result["finished"]).timestamp() for name, result in results.items()}
     return max(ends.values()) - min(end - results[name]["wall_s"] for name, end in ends.items())
 
@@ -118,7 +118,7 @@ def test_two_workers_are_twice_as_fast_and_make_the_same_files(speak: Speak, one
 
 
 def test_one_worker_costs_little_beside_the_plain_path(speak: Speak, one: Run) -> None:
-    """In turn, and the fastest of each counts: what slows a run down is the machine's other work."""
+    """Runs alternate and the fastest of each counts, because other work on the machine slows runs down."""
     workers, plains = [one], []
     for n in range(ROUNDS):
         plains.append(speak(f"plain-{n}"))
@@ -149,9 +149,9 @@ def test_a_worker_killed_every_few_seconds_costs_time_and_nothing_else(speak: Sp
                 killed.append(victim)
 
     run = speak("killed", "--workers", "2", meanwhile=kill)
-    died = run.told.count(" died: ")
+    died = run.err.count(" died: ")
     print(
-        f"\n{COUNT} lines, 2 workers, one killed every {KILL_EVERY_S:g} s: {len(killed)} killed, {died} deaths told, "
+        f"\n{COUNT} lines, 2 workers, one killed every {KILL_EVERY_S:g} s: {len(killed)} killed, {died} deaths reported, "
         f"all lines done in {run.speaking:.1f} s; files identical to those of one worker: {run.files == one.files}"
     )
     assert same_but_for_times(run, one)

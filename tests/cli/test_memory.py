@@ -1,4 +1,4 @@
-"""Memory that runs out for real: commands under a limit of the address space."""
+"""Commands that really run out of memory, under a limit of the address space."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits a process as Linux does")
 
-# The command's own limit, once torch is there: so that it is the model and its tables that have no room.
+# The limit is set after torch is imported, so that the model and its tables lack memory, not the libraries.
 LIMITED = """
 import resource, sys, soundfile, torch
 from voxcli.cli.main import run
@@ -22,7 +22,7 @@ sys.exit(run(sys.argv[2:]))
 
 
 def limited(mib: int, *arguments: str) -> tuple[int, list[str]]:
-    """Exit code and lines for people of a command that may take so much more than its libraries."""
+    """Run a command that may use `mib` MiB beyond its libraries. Returns the exit code and the stderr lines."""
     ended = subprocess.run(
         [sys.executable, "-c", LIMITED, str(mib), *arguments], capture_output=True, text=True, timeout=300, check=False
     )
@@ -31,7 +31,7 @@ def limited(mib: int, *arguments: str) -> tuple[int, list[str]]:
 
 def test_a_model_that_does_not_fit_is_one_line(demo_voice: Path, tmp_path: Path) -> None:
     out = tmp_path / "a.wav"
-    for mib in (60, 100):  # no room to look into the file; for all of the weights
+    for mib in (60, 100):  # not enough to read the header; not enough for all weights
         code, lines = limited(mib, "synth", "Hi.", "-o", str(out), "--model", str(demo_voice))
         assert (code, len(lines)) == (3, 1), lines
         assert lines[0].startswith(f"voxcpm2: {demo_voice} does not fit into the memory here ("), lines
@@ -39,7 +39,7 @@ def test_a_model_that_does_not_fit_is_one_line(demo_voice: Path, tmp_path: Path)
 
 
 def test_one_line_takes_no_tables_for_thirty_two(demo_voice: Path, tmp_path: Path) -> None:
-    """The cache of the usual 32 requests alone would take 290 MiB of addresses."""
+    """The cache of the default 32 requests alone would need 290 MiB of address space."""
     out = tmp_path / "a.wav"
     arguments = ("synth", "Hi.", "-o", str(out), "--model", str(demo_voice), "--steps", "2", "--seed", "1")
     code, lines = limited(260, *arguments)

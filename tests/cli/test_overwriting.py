@@ -1,4 +1,4 @@
-"""No command writes over what it reads, nor one of its files over another: refused in a line, before a model loads."""
+"""No command overwrites an input, or one output with another: both are refused before a model is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from voxcli.cli.main import run
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A manifest of two lines, a recording, a preset and a text, each under names that an output may have."""
+    """Write a manifest of two lines, a recording, a preset and a text, under names that an output may have."""
     monkeypatch.chdir(tmp_path)
     for module in ("voxcli.engine.load", "voxcli.run.batch"):
         monkeypatch.setattr(f"{module}.resolve_model", lambda *_: pytest.fail("a model was looked for"))
@@ -52,7 +52,7 @@ MANIFEST = "would overwrite the manifest"
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        # outputs over each other
+        # outputs that clash
         (
             [*BATCH, "--join", "linked/a.wav"],
             "the joined file and the file of line 1 (a) would be one file, linked/a.wav",
@@ -78,7 +78,7 @@ MANIFEST = "would overwrite the manifest"
             [*BATCH, "--report", "linked/.voxcpm2.lock/x.html"],
             "would lie in '.voxcpm2.lock', which is .voxcpm2.lock of",
         ),
-        # outputs over the manifest
+        # outputs that are the manifest
         (["batch", "page.html", "-o", "out", "--report", "page.html"], f"the report {MANIFEST} 'page.html'"),
         (["batch", "page.html", "-o", "out", "--report", "deep/../PAGE.html"], f"the report {MANIFEST} 'page.html'"),
         ([*BATCH, "--report", "hard.html"], f"the report {MANIFEST} 'lines.jsonl'"),
@@ -88,7 +88,7 @@ MANIFEST = "would overwrite the manifest"
         (["batch", "results.jsonl", "-o", "."], "results.jsonl of the output folder is the manifest 'results.jsonl'"),
         (["batch", "results.jsonl", "-o", ".", "--dry-run"], "results.jsonl of the output folder is the manifest"),
         (["batch", ".voxcpm2.lock", "-o", "."], ".voxcpm2.lock of the output folder is the manifest '.voxcpm2.lock'"),
-        # outputs over what else a batch reads
+        # outputs that are other inputs of a batch
         (
             [*BATCH, "--defaults", "fields.html", "--report", "fields.html"],
             "would overwrite the defaults file 'fields.html'",

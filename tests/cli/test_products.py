@@ -31,7 +31,7 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
     Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
     command = ["batch", "lines.jsonl", "-o", "out", *FAST, "--max-chars", "20"]
     command += ["--join", "book.wav", "--subtitles", "srt", "--report", "report.html"]
-    assert run(command) in (0, 1)  # 1: the tiny model runs into the length limit
+    assert run(command) in (0, 1)  # 1: the tiny model hits the length limit
     err = capsys.readouterr().err
     files = [Path("out/z.wav"), Path("out/a.wav"), Path("out/deep/five.flac")]
     lengths = [soundfile.info(path).duration for path in files]
@@ -46,9 +46,9 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
 
     made = Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()
     Path("book.wav").unlink(), Path("out/a.srt").unlink()
-    killed = Path(TEMPORARY.replace("*", "0" * 32))  # what a run leaves that is killed while it joins
+    killed = Path(TEMPORARY.replace("*", "0" * 32))  # a run killed while joining leaves this file
     killed.touch(), os.utime(killed, (1, 1))
-    assert run(command) in (0, 1)  # again: made of what is finished
+    assert run(command) in (0, 1)  # made again from finished files
     assert (Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()) == made
     assert Path("out/a.srt").is_file()
     assert not killed.exists()

@@ -1,4 +1,4 @@
-"""The same line, seed and model: the same bytes, by whichever command, beside whatever lines, in any order."""
+"""The same line, seed and model give the same bytes with any command, beside any other lines, in any order."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ FIELDS = list(Result.__dataclass_fields__)
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> Path:
-    """Commands run in an empty folder and speak with the tiny checkpoint."""
+    """Run commands in an empty folder with the tiny checkpoint."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
     return tmp_path
@@ -150,7 +150,7 @@ def test_a_long_text_is_spoken_in_pieces_and_joined() -> None:
         )
         == 0
     )
-    assert soundfile.info("a.wav").duration > 4 * 4 * 0.08  # four pieces, each at least four patches
+    assert soundfile.info("a.wav").duration > 4 * 4 * 0.08  # four segments of at least four patches each
 
 
 def test_batch_writes_files_and_results_in_order_of_landing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -392,7 +392,7 @@ def test_the_same_command_again_speaks_what_is_missing_or_changed(capsys: pytest
     assert f"voxcpm2: {plan}" in err
     assert "4 of 4 lines done (2 before), 0 failed" in err
     again = {path.name: path.read_bytes() for path in Path("out").glob("*.wav")}
-    # b.wav came back with the neighbours of another batch, which may change the last bit
+    # b.wav was made again beside other lines, which may change the last bit
     assert {name for name in first if first[name] != again[name]} - {"b.wav"} == {"c.wav"}
     np.testing.assert_allclose(sound("out/b.wav"), b, atol=1e-3)
     assert sorted(line["id"] for line in results()) == ["a", "b", "c", "d"]
@@ -423,7 +423,7 @@ def test_when_nothing_is_left_to_speak_no_model_is_loaded(monkeypatch: pytest.Mo
     ],
 )
 def test_a_recording_is_never_written_over(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VOXCPM2_MODEL", "no-model")  # refused before one is looked for
+    monkeypatch.setenv("VOXCPM2_MODEL", "no-model")  # the command is refused before it looks for a model
     names = ("voice.wav", "00001.wav", "a.srt")
     voice("voice.wav"), voice("00001.wav"), Path(voice("b.wav")).rename("a.srt")
     Path("linked.wav").symlink_to("voice.wav")

@@ -97,7 +97,7 @@ def wait_for(count: int, process: subprocess.Popen[str]) -> None:
 
 
 def ended(process: int) -> bool:
-    """Whether a process is gone, or waits only for its parent to ask for its exit code."""
+    """Return True if a process has ended or is a zombie."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -285,7 +285,7 @@ def test_machines_that_can_not_fetch_a_model_are_named(
     assert run(["download", "some/model", "--ray-address", "auto"]) == 3
     captured = capsys.readouterr()
     assert captured.out == "a (10.0.0.1): /cache/model\n"
-    assert captured.err == "voxcpm2: b (10.0.0.2): no network\nvoxcpm2: 1 of 2 machines could not fetch some/model\n"
+    assert captured.err == "voxcpm2: b (10.0.0.2): no network\nvoxcpm2: 1 of 2 machines could not download some/model\n"
 
 
 @pytest.mark.parametrize(

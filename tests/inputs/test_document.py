@@ -165,7 +165,7 @@ def test_the_name_of_a_file_is_not_spoken(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     assert TextOptions("chapter.txt", None).read() == "chapter.txt"
     Path("chapter.txt").write_text("Hello.")
-    with pytest.raises(InputError, match=r"'chapter\.txt' is a file here: speak its text with --file"):
+    with pytest.raises(InputError, match=r"'chapter\.txt' is a file: speak its text with --file"):
         TextOptions("chapter.txt", None).read()
 
 

@@ -1,4 +1,4 @@
-"""`voxcpm2 batch`: a manifest into a folder of files."""
+"""`voxcpm2 batch`: speak a manifest into a folder of files."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def batch(
     workers: WorkerOptions,
     defaults: Annotated[
         Path | None,
-        option(INPUT, "--defaults", metavar="FILE", help="YAML file of fields for all lines that do not set them."),
+        option(INPUT, "--defaults", metavar="FILE", help="YAML file with default values for fields of the lines."),
     ] = None,
     input_format: InputFormat = None,
     encoding: Encoding = None,
@@ -65,7 +65,7 @@ def batch(
             INPUT,
             "--map",
             metavar="FIELD=COLUMN",
-            help="Columns with other names than their fields: text=Line,voice=Character.",
+            help="Read fields from columns with other names: text=Line,voice=Character.",
         ),
     ] = None,
     strict: Annotated[
@@ -79,7 +79,7 @@ def batch(
     ] = None,
     report: Annotated[
         Path | None,
-        option(OUTPUT, "--report", metavar="FILE", help="Also write an HTML page to listen to all lines and compare."),
+        option(OUTPUT, "--report", metavar="FILE", help="Also write an HTML page to listen to and compare all lines."),
     ] = None,
     dry_run: Annotated[
         bool, option(RESUME, "--dry-run", help="Check everything, print what would be spoken, and stop.")
@@ -97,8 +97,8 @@ def batch(
     """Speak each line of a manifest into its own file.
 
     Lines are spoken in batches. Highest priority first: the line's own fields, the options here, --preset,
-    --defaults, built-in defaults. A line that fails is reported and recorded in results.jsonl; the others run,
-    and the exit code is 1. Run the same command again, also after a crash, to resume: it speaks lines that are
+    --defaults, built-in defaults. A line that fails is reported and recorded in results.jsonl; the other lines
+    are spoken, and the exit code is 1. Rerun the command to resume, also after a crash: it speaks lines that are
     missing, failed or changed, and keeps the rest.
     """
     if force and retry_failed:

@@ -1,4 +1,4 @@
-"""`voxcpm2 bench`: how fast the engine is on this machine."""
+"""`voxcpm2 bench`: measure how fast the engine is on this machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def bench(
     cfg: Annotated[float | None, setting_option("cfg")] = None,
     as_json: Annotated[bool, option(MEASURE, "--json", help="Print JSON instead of tables.")] = False,
     plot: Annotated[
-        Path | None, option(MEASURE, "--plot", metavar="FILE", help="Also draw the results as a picture.")
+        Path | None, option(MEASURE, "--plot", metavar="FILE", help="Also draw the results as an image.")
     ] = None,
     random_weights: Annotated[
         str | None,
@@ -67,9 +67,9 @@ def bench(
 ) -> None:
     """Measure how fast the engine is on this machine.
 
-    For each number of concurrent requests: time per step, real-time factor of a request, total throughput, the
-    roofline of the device (its copy and matrix multiplication rates are measured first), and where the time of a
-    step goes.
+    Reports for each number of concurrent requests: time per step, real-time factor of a request, total throughput,
+    the roofline of the device (its copy and matrix multiplication rates are measured first), and how the time of a
+    step is spent.
     """
     from rich.console import Console
 

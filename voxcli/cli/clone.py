@@ -1,4 +1,4 @@
-"""`voxcpm2 clone`: one text in the voice of a recording."""
+"""`voxcpm2 clone`: speak one text in the voice of a recording."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def clone(
     settings = speech.settings()
     named = voice.file()
     if named is None and voice.ref is None:
-        raise InputError("whose voice? name a recording with --ref, or a voice with --voice")
+        raise InputError("no voice given: name a recording with --ref, or a voice with --voice")
     if ref_text is not None and not is_speakable(clean(ref_text)):
         raise InputError("--ref-text has no letter and no digit: give the words of the recording")
     if ref_text and voice.ref is None:
         raise InputError(
-            "--ref-text is what --ref says; a named voice has its own text, see `voxcpm2 voices add --text`"
+            "--ref-text needs --ref; a named voice has its own transcript, see `voxcpm2 voices add --text`"
         )
     if ref_text and voice.control:
         raise InputError("--ref-text and --control exclude each other: a voice is continued or described, not both")

@@ -1,4 +1,4 @@
-"""`voxcpm2 doctor`: what is here, what is missing, what brings it."""
+"""`voxcpm2 doctor`: check the installation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor(model: Model = None, debug: Debug = False) -> None:
-    """Show what is here, what is missing and how to get it.
+    """Show what is installed, what is missing and how to get it.
 
-    Looks at torch, the device, attention, audio files, extras and models, and at whether a line that is spoken again
-    has the same bytes. Exit code 3 when the tool can't speak here.
+    Checks torch, the device, attention, audio files, extras and models, and whether a line that is spoken again has
+    the same bytes. The exit code is 3 if no speech can be made here.
     """
     from voxcli.diagnostics.doctor import examine, usable
 

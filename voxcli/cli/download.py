@@ -1,4 +1,4 @@
-"""`voxcpm2 download`: bring a checkpoint from the hub into the local cache."""
+"""`voxcpm2 download`: download a checkpoint from the hub into the local cache."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def download(
     ray_address: RayAddress = None,
     debug: Debug = False,
 ) -> None:
-    """Fetch the full model (about 5 GB) and print its folder.
+    """Download the full model (about 5 GB) and print its folder.
 
-    Interrupted, the same command goes on where it stopped. Afterwards the full model is what every command speaks
-    with unless another is named. With --ray-address every machine of the cluster fetches it into its own cache.
+    Rerun the command to resume an interrupted download. Afterwards all commands use the full model by default. With
+    --ray-address, every machine of the cluster downloads it into its own cache.
     """
     if ray_address is not None:
         _download_everywhere(model, ray_address)
@@ -38,7 +38,7 @@ def download(
 
 
 def _download_everywhere(model: str, address: str) -> None:
-    """A line for each machine; ends with the error of the first one that has no folder."""
+    """Print a line for each machine. Raises ModelNotFound when a download failed."""
     from voxcli.cluster.options import check_address
 
     check_address(address)
@@ -52,4 +52,4 @@ def _download_everywhere(model: str, address: str) -> None:
     for name, error in failed.items():
         notify(f"{name}: {error}")
     if failed:
-        raise ModelNotFound(f"{len(failed)} of {counted(len(found), 'machine')} could not fetch {model}")
+        raise ModelNotFound(f"{len(failed)} of {counted(len(found), 'machine')} could not download {model}")

@@ -1,4 +1,4 @@
-"""Commands take groups of options as values; Typer sees every option of a group in the command's signature."""
+"""Option groups: a command takes a group as one value, and Typer sees each option in the command's signature."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import typer
 
 
 def option(panel: str, *names: str, help: str, **more: Any) -> Any:
-    """An option that help texts list in `panel`; `more` goes to `typer.Option`."""
+    """Make an option that help texts list in `panel`. `more` is passed to `typer.Option`."""
     return typer.Option(*names, rich_help_panel=panel, help=help, **more)
 
 
 class OptionGroup:
-    """Options that belong together: a class whose constructor takes each as a parameter, usually a dataclass.
+    """Base class of option groups: the constructor takes each option as a parameter. Usually a dataclass.
 
-    Each parameter is annotated as Typer wants it: `seed: Annotated[int | None, option(SPEECH, "--seed", ...)] = None`.
+    Parameters have Typer's annotations: `seed: Annotated[int | None, option(SPEECH, "--seed", ...)] = None`.
     """
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:
-    """The same command for Typer: each parameter that is an OptionGroup is replaced by the options of the group."""
+    """Return the command for Typer, with the options of each OptionGroup in place of the group's parameter."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, tuple[type[OptionGroup], list[str]]] = {}
     options: list[inspect.Parameter] = []

@@ -1,6 +1,6 @@
-"""Help texts: options in panels, two kinds of metavar, at most 80 columns, or 100 where the terminal has them.
+"""Help texts: options in panels, two kinds of metavar, 80 columns, or up to 100 if the terminal is wider.
 
-Metavars: a word in capitals stands for a value; words in small letters are typed as they are, `|` separates choices.
+Metavars: a word in capitals stands for a value. Words in lower case are typed literally. `|` separates choices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEASURE = "Measure"
 MODEL = "Model"
 WORKERS = "Workers"
 OTHER = "Other options"
-PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, MEASURE, MODEL, WORKERS, OTHER)  # what most people need comes first
+PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, MEASURE, MODEL, WORKERS, OTHER)  # the most used panels first
 COLUMNS = 100
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": COLUMNS}
 
@@ -37,7 +37,7 @@ class _Examples:
 class Command(_Examples, TyperCommand):
     """A command whose help shows its options in panels."""
 
-    allow_extra_args = True  # so that they are refused here, in our own words
+    allow_extra_args = True  # refused in parse_args, with our own message
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         super().parse_args(ctx, args)
@@ -55,7 +55,7 @@ class Command(_Examples, TyperCommand):
 
 
 class Group(_Examples, TyperGroup):
-    """A command that has commands: these come before its options."""
+    """A command with subcommands, which help lists before its options."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None and not ctx.resilient_parsing:
@@ -69,12 +69,12 @@ class Group(_Examples, TyperGroup):
 
 
 def examples(*lines: str) -> str:
-    """The last words of a help text: commands that run as they stand."""
+    """Return the end of a help text: example commands that run as typed."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def _in_panels(command: Any, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-    """The names and help texts of a command's options by panel, in the order of PANELS."""
+    """Return names and help texts of a command's options by panel, in the order of PANELS."""
     panels: dict[str, list[tuple[str, str]]] = {panel: [] for panel in PANELS}
     for param in command.get_params(ctx):
         if param.param_type_name == "option" and not param.hidden:
@@ -96,13 +96,13 @@ def _usage_of(param: Any) -> str:
 
 
 def _names_of(param: Any) -> str:
-    """`-o, --out FILE` or `--normalize / --no-normalize`."""
+    """Return for example `-o, --out FILE` or `--normalize / --no-normalize`."""
     names = " / ".join(", ".join(sorted(some, key=len)) for some in (param.opts, param.secondary_opts) if some)
     return names if param.is_flag else f"{names} {_metavar(param)}"
 
 
 def _help_of(param: Any) -> str:
-    """The help text, then in brackets what happens when the parameter is not given."""
+    """Return the help text, with [required] or the default in brackets."""
     default = param.show_default if isinstance(param.show_default, str) else param.default
     if param.required:
         note = "  [required]"

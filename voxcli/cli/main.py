@@ -1,7 +1,6 @@
-"""The command `voxcpm2`: finds the subcommand, turns errors into one line and an exit code.
+"""The command `voxcpm2`: run a subcommand and turn errors into one line and an exit code.
 
-stdout is data, stderr is for people. Importing this module, and `--help`, load neither torch nor anything else that
-takes time.
+stdout is for data, stderr for people. Importing this module and `--help` load neither torch nor other slow modules.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ EXIT_CODES = {
 
 
 class Main(Group):
-    """The command itself: its help ends with the exit codes of all commands."""
+    """The top-level command. Its help ends with the exit codes."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         super().format_options(ctx, formatter)
@@ -66,7 +65,7 @@ def _show_version(wanted: bool) -> None:
         try:
             print(f"voxcpm2 {version('voxcpm2')}")
         except PackageNotFoundError:
-            print("voxcpm2, run from a checkout that is not installed")
+            print("voxcpm2 (not installed, running from a checkout)")
         raise typer.Exit
 
 
@@ -77,16 +76,17 @@ def voxcpm2(
         option(OTHER, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Options of the command itself; its help is the app's."""
+    """Define the top-level options; the help text is that of the app."""
 
 
 def run(arguments: list[str]) -> int:
+    """Run a command line and return its exit code. Errors are printed to stderr."""
     stand_in()
-    # Read when torch is imported: its threads spin for a moment while they wait for each other, then sleep. Spinning
-    # without end makes a busy machine many times slower, never spinning costs an idle one a quarter of its speed.
+    # Torch reads this when it is imported: waiting threads spin for a moment, then sleep. Endless spinning makes a busy
+    # machine many times slower; no spinning costs an idle machine a quarter of its speed.
     if "OMP_WAIT_POLICY" not in os.environ:
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")
-    debug = "--debug" in arguments  # read here too: an error may come before or after options are parsed
+    debug = "--debug" in arguments  # errors may occur before options are parsed
     try:
         _check_working_directory()
         code = app(arguments, prog_name="voxcpm2", standalone_mode=False) or 0
@@ -98,44 +98,44 @@ def run(arguments: list[str]) -> int:
     except VoxError as error:
         if debug:
             traceback.print_exception(error)
-        _tell_error(error)
+        _print_error(error)
         return error.exit_code
     except Exception as error:
-        if hasattr(error, "format_message"):  # of the click that typer brings or of the one it needs: no common base
-            return _tell_usage(error)
+        if hasattr(error, "format_message"):  # typer may bundle its own click: there is no common base class
+            return _print_usage_error(error)
         if debug:
             traceback.print_exception(error)
         if is_out_of_memory(error):
-            _tell(f"out of memory ({in_one_line(error)})")
+            _print(f"out of memory ({in_one_line(error)})")
             return VoxError.exit_code
-        hint = "" if debug else " (run again with --debug for the traceback)"
-        _tell(f"unexpected {in_one_line(error)}{hint}")
+        hint = "" if debug else " (rerun with --debug for the traceback)"
+        _print(f"unexpected {in_one_line(error)}{hint}")
         return VoxError.exit_code
     if code in ENDED:
-        _tell(ENDED[code])
+        _print(ENDED[code])
     return int(code)
 
 
 def _check_working_directory() -> None:
-    """Libraries that torch loads look for it, and end the process where there is none."""
+    """Raise VoxError when there is no working directory: libraries that torch loads would end the process."""
     try:
         os.getcwd()
     except OSError as error:
-        reason = "is no longer there" if isinstance(error, FileNotFoundError) else f"can't be used ({error.strerror})"
+        reason = "no longer exists" if isinstance(error, FileNotFoundError) else f"can't be used ({error.strerror})"
         raise VoxError(f"the working directory {reason}: change to another one") from error
 
 
-def _tell_usage(error: Any) -> int:
-    """One line for an error of the parser; a command without any argument shows its help."""
+def _print_usage_error(error: Any) -> int:
+    """Print a parser error as one line, or the help of a command without arguments. Returns the exit code."""
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     else:
-        _tell(usage_error(error))
+        _print(usage_error(error))
     return InputError.exit_code
 
 
-def _tell_error(error: VoxError) -> None:
-    _tell(str(error))
+def _print_error(error: VoxError) -> None:
+    _print(str(error))
     if isinstance(error, ManifestError) and len(error.problems) > 1:
         for problem in error.problems[:PROBLEMS_SHOWN]:
             print(f"  {printable(str(problem))}", file=sys.stderr)
@@ -143,5 +143,5 @@ def _tell_error(error: VoxError) -> None:
             print(f"  and {len(error.problems) - PROBLEMS_SHOWN} more", file=sys.stderr)
 
 
-def _tell(message: str) -> None:
+def _print(message: str) -> None:
     print(f"voxcpm2: {one_line(message)}", file=sys.stderr)

@@ -1,6 +1,6 @@
-"""The options that several commands share, in groups (see `flatten`), and what the groups make of them.
+"""Options shared by several commands, in groups (see `flatten`), and the values made from them.
 
-The settings of a job have their options in `setting_options`.
+`setting_options` has the options for the settings of a job.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LexiconFile = Annotated[
         SPEECH,
         "--lexicon",
         metavar="FILE",
-        help="How names and terms are said: a table (word, tab, what is said) or YAML (word: what is said).",
+        help="Pronunciation of names and terms: a table (word, tab, spoken form) or YAML (word: spoken form).",
     ),
 ]
 SubtitleKind = Annotated[
@@ -68,7 +68,7 @@ SubtitleKind = Annotated[
         "--subtitles",
         metavar="srt|vtt",
         autocompletion=complete(subtitle_words),
-        help="Write subtitles beside the audio file, as SubRip or WebVTT.",
+        help="Write subtitles next to the audio file, as SubRip or WebVTT.",
     ),
 ]
 Model = Annotated[
@@ -109,14 +109,14 @@ RayAddress = Annotated[
         WORKERS,
         "--ray-address",
         metavar="HOST:PORT|auto",
-        help="Use the machines of a Ray cluster that this machine is part of (needs the extra `ray`).",
+        help="Use the machines of a Ray cluster that this machine belongs to (needs the extra `ray`).",
     ),
 ]
 
 
 @dataclass(frozen=True)
 class FileOptions(OptionGroup):
-    """Where one text goes."""
+    """The output of one text."""
 
     out: Annotated[
         Path,
@@ -140,7 +140,7 @@ class FileOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class VoiceOptions(OptionGroup):
-    """Who speaks."""
+    """The voice."""
 
     ref: Annotated[
         Path | None,
@@ -174,7 +174,7 @@ class VoiceOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class ModelOptionGroup(OptionGroup):
-    """Which model speaks, and where."""
+    """The model and the device."""
 
     model: Model = None
     lora: Annotated[
@@ -190,7 +190,7 @@ class ModelOptionGroup(OptionGroup):
     dtype: Dtype = "auto"
 
     def model_options(self, preset: str | None) -> ModelOptions:
-        """Highest priority first: the options, what the preset sets for the engine. Raises InputError."""
+        """Return the engine's options. Command-line options override those of the preset. Raises InputError."""
         from voxcli.engine.load import ModelOptions
 
         values: dict[str, Any] = {}
@@ -218,7 +218,7 @@ class BatchModelOptions(ModelOptionGroup):
 
 @dataclass(frozen=True)
 class WorkerOptions(OptionGroup):
-    """Engines in processes of their own, on this machine or on several."""
+    """Engines in separate processes, on one machine or several."""
 
     workers: Annotated[
         str | None,
@@ -258,7 +258,7 @@ class WorkerOptions(OptionGroup):
 
 
 def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
-    """What every command reads and must not overwrite: the preset, and a model and an adapter that are folders."""
+    """Return the inputs common to all commands: the preset file, and the folders of the model and the adapter."""
     from voxcli.inputs.presets import preset_path
     from voxcli.jobs.protected import ProtectedInputs
     from voxcli.model.hub import VARIABLE
@@ -274,7 +274,7 @@ def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
 
 
 def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
-    """The lexicon that a command names, which becomes one of its inputs. Raises InputError."""
+    """Read a command's lexicon and add it to the protected inputs. Raises InputError when it is invalid."""
     if path is None:
         return None
     from voxcli.inputs.lexicon import read_lexicon
@@ -284,5 +284,5 @@ def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
 
 
 def notify(remark: str) -> None:
-    """One line for people."""
+    """Print a message for people to stderr, as one line."""
     print(f"voxcpm2: {one_line(remark)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`voxcpm2 presets`: the presets there are, what each sets and why."""
+"""`voxcpm2 presets`: list the presets, what each sets and why."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def register(app: typer.Typer) -> None:
 def presets(debug: Debug = False) -> None:
     """List the presets: what each one sets, and why.
 
-    A preset is a small .yaml file. Your own are found by name in the folder shown last, and by path anywhere.
+    A preset is a small .yaml file. Your own presets can be named by path, or by name if they are in the folder shown
+    last.
     """
     from voxcli.errors import InputError
     from voxcli.inputs.presets import own_folder, preset_files, read_preset

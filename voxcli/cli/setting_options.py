@@ -1,4 +1,4 @@
-"""An option for each setting of a job, made from what `voxcli.jobs.settings.Settings` declares."""
+"""Options for the settings of a job, generated from the declarations in `voxcli.jobs.settings.Settings`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PANELS = {"speech": SPEECH, "output": OUTPUT}  # by the group of a declaration
 
 
 def option_name(setting: str) -> str:
-    """min_seconds -> --min-seconds"""
+    """Convert min_seconds to --min-seconds."""
     return f"--{setting.replace('_', '-')}"
 
 
 def setting_option(name: str) -> Any:
-    """The option of a setting, made from its declaration."""
+    """Make the option of a setting from its declaration."""
     declared = DECLARED[name]
     named = option_name(name)
     more: dict[str, Any] = {"metavar": declared.metavar, "show_default": declared.unset or str(declared.default)}
@@ -35,7 +35,7 @@ def setting_option(name: str) -> Any:
 
 
 def _sentence(phrase: str) -> str:
-    """A phrase that README shows, for a terminal."""
+    """Make a sentence for a terminal from a phrase of the READMEs."""
     return f"{phrase[0].upper()}{phrase[1:].replace('`', '')}."
 
 
@@ -69,7 +69,7 @@ class SettingOptions(OptionGroup):
         self.named = named
 
     def settings(self, base: Settings = DEFAULTS) -> Settings:
-        """Highest priority first: the options, the preset, `base`. Raises InputError."""
+        """Return the settings: options override the preset, which overrides `base`. Raises InputError."""
         if self.preset is not None:
             from voxcli.inputs.presets import load_preset
 

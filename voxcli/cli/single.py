@@ -1,4 +1,4 @@
-"""What `synth` and `clone` share: speak one text into a file, or stream it to stdout."""
+"""The common part of `synth` and `clone`: speak one text into a file, or stream it to stdout."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions) -> None:
-    """Speak the job as the options say.
+    """Speak a job into a file or to stdout.
 
-    inputs: what the command reads, except the files of the job's voice.
+    inputs: the command's inputs without the files of the job's voice, which are added.
 
-    Raises InputError for options that exclude each other, or an output that is an input, before a model is loaded.
-    Exits with code 1 when the speech was cut off at a length limit, unless that is allowed.
+    Raises InputError, before a model is loaded, for options that exclude each other and for an output that is an
+    input. Exits with code 1 if the speech was cut off at a length limit, unless that is allowed.
     """
     from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
     from voxcli.run.single import STDOUT, speak_aloud, speak_one
@@ -38,10 +38,10 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
         inputs.refuse(job.out)
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
-        _tell(speak_one(job, engine, kind), output.allow_truncated)
+        _print_summary(speak_one(job, engine, kind), output.allow_truncated)
         return
     if kind is not None:
-        raise InputError("--subtitles needs an audio file to write beside: name one with -o")
+        raise InputError("--subtitles needs an audio file: name one with -o")
     if job.settings.level is not None:
         raise InputError("--level needs the whole audio: name a file with -o")
     if job.settings.format not in (None, job.format):
@@ -54,10 +54,10 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
     except OutputError:
         drop_stdout()
         raise
-    _tell(spoken, output.allow_truncated)
+    _print_summary(spoken, output.allow_truncated)
 
 
-def _tell(spoken: Spoken, allow_truncated: bool) -> None:
+def _print_summary(spoken: Spoken, allow_truncated: bool) -> None:
     print(one_line(spoken.line), file=sys.stderr)
     if spoken.cut_off and not allow_truncated:
         raise typer.Exit(1)

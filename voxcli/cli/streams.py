@@ -1,8 +1,8 @@
-"""Standard streams as the commands need them, whatever they are when the program begins.
+"""Prepare the standard streams, in whatever state they are when the program starts.
 
-Closed ones (`2>&-`) are None in Python, and `print(..., file=None)` would put what is for people into the data on
-stdout: they get stand-ins. Their numbers are taken as well, so that no file of the run gets them and whatever a library
-prints there. A stream that fails later costs no data and no traceback; a character that its encoding lacks is escaped.
+Closed streams (`2>&-`) are None in Python, and `print(..., file=None)` would write messages into the data on stdout.
+They are replaced. Their descriptors are reserved too, so that no file of the run gets the descriptor of a stream that a
+library prints to. A stream that fails later causes no traceback. Characters that its encoding lacks are escaped.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ class _ClosedStdout(io.TextIOBase):
 
 
 class _Stdout:
-    """Text that can't be written, on a full disk or into a closed pipe, is an OutputError, and so is all after it."""
+    """Turns a failed write, to a full disk or a closed pipe, into an OutputError. All later writes fail as well."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
-        self._failed: OutputError | None = None  # kept: libraries try a stream and hide what they find
+        self._failed: OutputError | None = None  # stored, because libraries may swallow the first error
 
     def write(self, text: str) -> int:
-        with self._told():
+        with self._checked():
             return self._stream.write(text)
 
     def flush(self) -> None:
-        with self._told():
+        with self._checked():
             self._stream.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _checked(self) -> Iterator[None]:
         if self._failed is not None:
             raise self._failed
         try:
@@ -70,7 +70,7 @@ class _Stdout:
 
 
 class _Stderr:
-    """Words for people that can't be written, on a full disk or into a closed pipe, end no run: they are lost."""
+    """Drops messages that can't be written, to a full disk or a closed pipe, instead of ending the run."""
 
     def __init__(self, stream: TextIO):
         self._stream = stream
@@ -89,7 +89,7 @@ class _Stderr:
 
 
 def stand_in() -> None:
-    """A closed or failing stderr is silent; a closed stdin or stdout is an error once it is used."""
+    """Replace the standard streams: a closed stderr is silent; a closed stdin or stdout is an error when used."""
     for number, stream in enumerate((sys.stdin, sys.stdout, sys.stderr)):
         if stream is None:
             _take(number)
@@ -107,7 +107,7 @@ def stand_in() -> None:
 
 
 def drop_stdout() -> None:
-    """What is left in its buffer has nowhere to go, and Python would complain of that when it ends."""
+    """Discard the rest of stdout's buffer, so that Python prints no error about it at exit."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
@@ -116,7 +116,7 @@ def drop_stdout() -> None:
 
 @atexit.register
 def _flush_in_time() -> None:
-    """What could not be printed has been told, or another error has: Python adds nothing when it ends."""
+    """Flush stdout before Python does, which would print an error in addition to ours."""
     if isinstance(sys.stdout, _Stdout):
         try:
             sys.stdout.flush()
@@ -126,7 +126,7 @@ def _flush_in_time() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
-    """A byte of a file's name that is no text stands as it is, any other character that can't be encoded as \\x..."""
+    """Write undecodable bytes of file names unchanged, and other characters the encoding lacks as \\x..."""
     assert isinstance(error, UnicodeEncodeError), "stdout is only written to"
     code = ord(error.object[error.start])
     if 0xDC80 <= code <= 0xDCFF:  # as os.fsdecode has it

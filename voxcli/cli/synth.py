@@ -1,4 +1,4 @@
-"""`voxcpm2 synth`: one text into one file."""
+"""`voxcpm2 synth`: speak one text into one file."""
 
 from __future__ import annotations
 

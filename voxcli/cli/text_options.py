@@ -1,4 +1,4 @@
-"""Where `synth` and `clone` take their text from: an argument, a file or stdin."""
+"""The text of `synth` and `clone`: an argument, a file or stdin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voxcli.errors import InputError, quoted
 if TYPE_CHECKING:
     from voxcli.jobs.protected import ProtectedInputs
 
-MAX_BYTES = 1 << 26  # of a text: the longest novels have a tenth of it
+MAX_BYTES = 1 << 26  # maximum size of a text, about ten times the longest novels
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class TextOptions(OptionGroup):
     encoding: Encoding = None
 
     def protect(self, inputs: ProtectedInputs) -> None:
-        """Add the file that the text comes from, if it comes from one."""
+        """Protect the file that the text is read from, if any."""
         if self.file is not None and str(self.file) != "-":
             inputs.add(self.file, "the text")
         elif self.file is not None or self.text == "-":
             inputs.add_stream(sys.stdin, "the text")
 
     def read(self) -> str:
-        """The text. Raises InputError when there is none, or more than one."""
+        """Read the text. Raises InputError when there is none or more than one."""
         if self.text is not None and self.file is not None:
             raise InputError("give the text as an argument or with --file, not both")
         if self.text is None and self.file is None:
@@ -69,6 +69,6 @@ class TextOptions(OptionGroup):
 
 
 def _refuse_file_name(text: str) -> None:
-    """A text that is the name of a file here is not meant to be spoken."""
+    """Raise InputError for a text that is the name of an existing file: it is not meant to be spoken."""
     if re.fullmatch(r"\S{1,250}\.\w{1,8}", text) and os.path.isfile(text):
-        raise InputError(f"{quoted(text)} is a file here: speak its text with --file {text}")
+        raise InputError(f"{quoted(text)} is a file: speak its text with --file {text}")

@@ -1,4 +1,4 @@
-"""What is wrong with a command line, in one line that says what to type instead."""
+"""Describe errors in a command line in one line, with the correct command."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_MESSAGE = 300
 
 
 def usage_error(error: Any) -> str:
-    """An error of Typer's parser, in our words where its own say too little."""
+    """Describe an error of Typer's parser, with our own message if Typer's is not helpful."""
     context = getattr(error, "ctx", None)
     if hasattr(error, "option_name") and hasattr(error, "possibilities"):
         message = unknown_option(str(error.option_name), context)
@@ -23,13 +23,13 @@ def usage_error(error: Any) -> str:
 
 
 def with_help(message: str, context: Any) -> str:
-    message = shortened(message, MAX_MESSAGE)  # it quotes what was typed
+    message = shortened(message, MAX_MESSAGE)  # it contains what was typed
     path = context.command_path if context is not None else "voxcpm2"
     return f"{message[:1].lower()}{message[1:]}; see `{path} --help`"
 
 
 def unknown_option(name: str, context: Any) -> str:
-    """A near option is suggested; a text that begins with a dash needs `--` before it."""
+    """Suggest a near option, or `--` before a text that starts with a dash."""
     message = f"no such option: {name}"
     if context is None:
         return message
@@ -41,7 +41,7 @@ def unknown_option(name: str, context: Any) -> str:
 
 
 def extra_arguments(extra: list[str], context: Any) -> str:
-    """More words than the command takes."""
+    """Describe more arguments than the command takes; usually a text without quotes."""
     words = " ".join(extra)
     if takes_text(context.command):
         text = " ".join((context.params.get("text") or "", *extra)).strip()
@@ -64,6 +64,6 @@ def takes_text(command: Any) -> bool:
 
 
 def _double_quoted(text: str) -> str:
-    """The beginning of a text as a shell takes it, in double quotes where that is enough."""
+    """Quote the start of a text for a shell, with double quotes if possible."""
     text = shortened(text)
     return shlex.quote(text) if re.search(r'["$`\\!]', text) else f'"{text}"'

@@ -1,4 +1,4 @@
-"""Values on the command line: checked in our own words, completed by the shell."""
+"""Values on the command line: parsers with our own messages, and shell completion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Number = TypeVar("Number", int, float)
 def number(
     option: str, kind: type[Number], low: float = -math.inf, high: float = math.inf
 ) -> Callable[[str | Number], Number]:
-    """A parser for numbers from `low` to `high`. It raises InputError, naming the option."""
+    """Return a parser for numbers from `low` to `high`. It raises InputError that names the option."""
     wanted = "a whole number" if kind is int else "a number"
     if high < math.inf:
         wanted += f" from {low:g} to {high:g}"
@@ -35,7 +35,7 @@ def number(
 
 
 def word(option: str, words: str, pattern: re.Pattern[str] | None = None) -> Callable[[str], str]:
-    """A parser for one of the words in `words`, which are separated by commas, or for what fits the pattern."""
+    """Return a parser that accepts one of `words`, separated by commas, or if given, matches of `pattern`."""
     known = words.split(", ")
 
     def parse(value: str) -> str:
@@ -47,7 +47,7 @@ def word(option: str, words: str, pattern: re.Pattern[str] | None = None) -> Cal
 
 
 def complete(words: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Completion for one of some words, which are looked up when they are wanted."""
+    """Return a completion function; `words` is called only when completion is requested."""
 
     def completed(incomplete: str) -> list[str]:
         return [word for word in words() if word.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""`voxcpm2 voices`: recordings kept under a name, encoded once."""
+"""`voxcpm2 voices`: named voices, recordings that are encoded once and stored under a name."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from voxcli.terminal import one_line, printable
 
 HELP = """Add, list and remove named voices.
 
-A named voice is a recording that was encoded once, for --voice and for the field `voice` of a manifest. It is one
-small file, which can be copied to other machines that have the same model.
+A named voice is a recording that was encoded once. Use it with --voice or with the field `voice` of a manifest. It is
+one small file that can be copied to other machines with the same model.
 """
 EXAMPLES = examples(
     "voxcpm2 voices add anna --ref voice.wav",
