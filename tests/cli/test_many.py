@@ -151,7 +151,7 @@ def test_a_worker_killed_every_few_seconds_costs_time_and_nothing_else(speak: Sp
     run = speak("killed", "--workers", "2", meanwhile=kill)
     died = run.err.count(" died: ")
     print(
-        f"\n{COUNT} lines, 2 workers, one killed every {KILL_EVERY_S:g} s: {len(killed)} killed, {died} deaths reported, "
+        f"\n{COUNT} lines, 2 workers, one killed every {KILL_EVERY_S:g} s: {len(killed)} killed, {died} reported, "
         f"all lines done in {run.speaking:.1f} s; files identical to those of one worker: {run.files == one.files}"
     )
     assert same_but_for_times(run, one)
