@@ -9,8 +9,8 @@ From Python:
     for clip in Engine(model).generate([Request("hello", prompt, Sampling(seed=1))]):
         print(clip.request_id, clip.duration_s, clip.audio)
 
-Names are loaded when they are first used: the command line imports this package without torch, and before it handles
-signals. Until then nothing may be imported that takes time.
+Names are imported when they are first used. The command line imports this package before it handles signals, so
+nothing slow, such as torch, may be imported here.
 """
 
 TYPE_CHECKING = False

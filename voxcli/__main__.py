@@ -1,11 +1,11 @@
-"""The program: `voxcpm2` and `python -m voxcli`. Signals come first, so that Ctrl-C is never a traceback."""
+"""The program `voxcpm2`, also `python -m voxcli`. Signal handlers come first, so Ctrl-C never shows a traceback."""
 
 import os
 import sys
 
 try:
     from voxcli import interrupts
-except KeyboardInterrupt:  # in the milliseconds in which only Python's own handler is there
+except KeyboardInterrupt:  # in the first milliseconds, before our handler is installed
     os.write(2, b"voxcpm2: interrupted\n")
     os._exit(130)
 

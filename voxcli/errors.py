@@ -1,4 +1,4 @@
-"""The errors a person can cause or meet, each with its exit code.
+"""The errors shown to users, each with an exit code.
 
 VoxError                    1  anything below; its message is one line and says what to do next
  +- InputError              2  text, flags, manifest or audio that can't be used
@@ -7,8 +7,8 @@ VoxError                    1  anything below; its message is one line and says 
  |   +- RequestError        2  a request the engine can't run (too long, duplicate id, bad setting)
  +- ModelError              3  no usable model
  |   +- ModelNotFound       3  nothing at that path, or not in the local cache
- |   +- CheckpointError     3  a folder that is there but incomplete, foreign or damaged
- |   +- DeviceError         3  the device, dtype or backend asked for is not to be had, or no longer works
+ |   +- CheckpointError     3  a folder that exists but is incomplete, foreign or damaged
+ |   +- DeviceError         3  the requested device, dtype or backend is unavailable, or no longer works
  +- OutputError             1  a file or folder that can't be written
  +- SynthesisError          1  the engine ran and failed
 
@@ -39,12 +39,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MAX_QUOTED = 80  # characters of a value in a message
-MAX_PATH = 240  # ... and of a path, which people copy
-MAX_MESSAGE = 600  # characters of a message, whatever is quoted in it
+MAX_PATH = 240  # characters of a path in a message; longer, because people copy paths
+MAX_MESSAGE = 600  # characters of a whole message
 
 
 def shortened(text: object, limit: int = MAX_QUOTED) -> str:
-    """The text, its middle left out where it is longer than `limit` characters.
+    """Return a text with its middle replaced by "..." if it is longer than `limit` characters.
 
     >>> shortened("a" * 10 + "b" * 10, 9)
     'aaa...bbb'
@@ -57,7 +57,7 @@ def shortened(text: object, limit: int = MAX_QUOTED) -> str:
 
 
 def quoted(value: object) -> str:
-    """A value as messages quote it: as Python writes it, and at most MAX_QUOTED characters of it, MAX_PATH of a path.
+    """Quote a value for a message: its repr, of at most MAX_QUOTED characters, or MAX_PATH for a path.
 
     >>> quoted("a.wav")
     "'a.wav'"
@@ -65,14 +65,14 @@ def quoted(value: object) -> str:
     limit = MAX_PATH if isinstance(value, Path) else MAX_QUOTED
     try:
         return shortened(repr(shortened(value, limit) if isinstance(value, str | Path) else value), limit)
-    except ValueError:  # Python writes no whole number of more than 4,300 digits
+    except ValueError:  # Python does not format integers of more than 4,300 digits
         return f"a {type(value).__name__} too large to show"
 
 
 class VoxError(Exception):
-    """Base of all errors meant for people: `str(error)` is one line, with at most MAX_MESSAGE characters.
+    """Base of all errors meant for people: `str(error)` is one line of at most MAX_MESSAGE characters.
 
-    A value is cut where it is quoted (`quoted`). What is longer all the same, such as an endless path, is cut here.
+    Values are shortened by `quoted`. Anything else that is too long is shortened here.
     """
 
     exit_code = 1
@@ -82,7 +82,7 @@ class VoxError(Exception):
 
 
 class InputError(VoxError):
-    """What the person gave can't be used."""
+    """The user's input can't be used."""
 
     exit_code = 2
 
@@ -93,7 +93,7 @@ class AudioError(InputError):
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a manifest. `line` counts from 1; 0 means the file as a whole."""
+    """A problem in a manifest. `line` counts from 1; 0 is the whole file."""
 
     line: int
     message: str
@@ -104,7 +104,7 @@ class Problem:
 
 
 class ManifestError(InputError):
-    """A manifest with problems; all of them, in line order."""
+    """A manifest has problems; contains all of them, in line order."""
 
     def __init__(self, source: str, problems: list[Problem]):
         self.source = source
@@ -126,7 +126,7 @@ class ModelError(VoxError):
 
 
 class ModelNotFound(ModelError):
-    """There is no checkpoint where the person pointed."""
+    """There is no checkpoint at the given place."""
 
 
 class CheckpointError(ModelError):
@@ -134,7 +134,7 @@ class CheckpointError(ModelError):
 
 
 class DeviceError(ModelError):
-    """The device, dtype or backend asked for is not to be had on this machine, or the device no longer works."""
+    """The requested device, dtype or backend is unavailable on this machine, or the device no longer works."""
 
 
 class OutputError(VoxError):
@@ -146,6 +146,6 @@ class SynthesisError(VoxError):
 
 
 def in_one_line(error: Exception) -> str:
-    """The kind of an unforeseen error and what it says."""
+    """Describe an unexpected error in one line: its type and message."""
     text = shortened(" ".join(str(error).split()), MAX_MESSAGE)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

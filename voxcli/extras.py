@@ -1,7 +1,6 @@
-"""The optional packages: what needs them, and how to install them. A leaf without imports of the project.
+"""The optional packages and how to install them. Imports no other module of the package.
 
-voxcpm2 is installed from a checkout, not from a package index, so hints name the packages themselves: they can be
-installed from anywhere.
+voxcpm2 is installed from a checkout, not from a package index, so hints name the packages instead of the extra.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
 
 
 def missing(extra: str) -> list[str]:
-    """The packages of an extra that are not installed; nothing is imported to find out."""
+    """Return the packages of an extra that are not installed, without importing them."""
     return [package for module, package in EXTRAS[extra].items() if find_spec(module) is None]
 
 
 def install_hint(extra: str) -> str:
-    """The command that installs an extra."""
+    """Return the command that installs an extra."""
     return f"pip install {' '.join(EXTRAS[extra].values())}"

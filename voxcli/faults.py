@@ -1,10 +1,10 @@
-"""The seam where tests make things fail: named points on the way of a line, at which a fault can be armed.
+"""Fault injection for tests: named points in the code at which a fault can be armed.
 
-    VOXCPM2_FAULT=rename:enospc:3          the third time that a file is to get its name, the disk is full
-    VOXCPM2_FAULT=line:sigkill:@poison     whoever begins to speak a line with that word in it is killed, each time
+    VOXCPM2_FAULT=rename:enospc:3          the third rename of a temporary file fails with "disk full"
+    VOXCPM2_FAULT=line:sigkill:@poison     a process that starts a line with the word "poison" is killed, every time
 
-Nothing is armed in normal use, and a point is then one look at an empty dictionary; none lies inside a step's work.
-Points stand where work of a whole step, clip, voice or file begins. This module is a leaf.
+In normal use nothing is armed, and a point is one lookup in an empty dictionary. Points are where the work on a step,
+clip, voice or file begins, never inside it. This module imports no other module of the package.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ ERRORS = {"enospc": errno.ENOSPC, "eacces": errno.EACCES, "enoent": errno.ENOENT
 SIGNALS = ("sigint", "sigterm", "sigkill")
 KINDS = ("error", "memory", "allocator", "nan", *ERRORS, *SIGNALS)
 
-_armed: dict[str, tuple[str, int]] = {}  # point -> kind, and how many passings before it happens
-_words: dict[str, str] = {}  # point -> the word by which its passings are told
+_armed: dict[str, tuple[str, int]] = {}  # point -> kind, and how many calls are let through first
+_words: dict[str, str] = {}  # point -> word that must occur in `about`
 
 
 def arm(faults: str) -> None:
-    """`point:kind`; `point:kind:n` for the n-th passing from now on; `point:kind:@word` for each passing with work on
-    something that has this word in it; several with commas between; "" for none. Raises ValueError.
+    """Arm faults, separated by commas; "" for none. Raises ValueError for an unknown point or kind.
+
+    point:kind        the next call of the point
+    point:kind:n      the n-th call from now on
+    point:kind:@word  every call whose `about` contains the word
     """
     _armed.clear()
     _words.clear()
@@ -41,9 +44,11 @@ def arm(faults: str) -> None:
 
 
 def point(name: str, about: str = "") -> bool:
-    """Pass a point, at work on `about`: raises, or sends the process a signal, when that is armed.
+    """Call a point: raises or sends a signal to the process if a fault is armed.
 
-    True: make your numbers NaN.
+    about: a description of the work, to match words.
+
+    Returns True if the caller must turn its numbers into NaN.
     """
     if not _armed or name not in _armed:
         return False
@@ -71,7 +76,7 @@ def point(name: str, about: str = "") -> bool:
 
 
 def _out_of_memory(name: str) -> Exception:
-    """What torch raises where it is loaded, else what Python does."""
+    """Return torch's out-of-memory error if torch is loaded, else Python's."""
     kind = getattr(sys.modules.get("torch"), "OutOfMemoryError", MemoryError)
     error: Exception = kind(f"no memory at {name}")
     return error

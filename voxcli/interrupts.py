@@ -1,14 +1,14 @@
-"""Ctrl-C and SIGTERM: the program ends at once where there is nothing to undo, and undoes it first where there is.
+"""Handle Ctrl-C and SIGTERM: exit at once if there is nothing to clean up, else clean up first.
 
-    nothing to undo              one line on stderr, exit code 130 or 143
-    in a `cleanup()` block       wait, so that nothing is left half taken or half given back
-    `interruptible()` in that    raise KeyboardInterrupt or SystemExit: the blocks around it clean up
+    nothing to clean up          one line on stderr, exit code 130 or 143
+    in a `cleanup()` block       the signal waits, so that no resource is left half acquired or half released
+    in `interruptible()` there   KeyboardInterrupt or SystemExit is raised, and the enclosing blocks clean up
 
-Signals reach the main thread alone: in other threads, and where `install` was not called (the package used as a
+Only the main thread receives signals. In other threads, and if `install` was not called (the package is used as a
 library), the blocks do nothing.
 
-This is the first module that the program imports, and it imports nothing that takes time: not `signal`, which brings
-enum, but the built-in module behind it.
+This is the first module that the program imports. It imports nothing slow: not even `signal`, which imports enum, but
+the built-in module behind it.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import NoReturn
 
-# 128 and the number of the signal, as shells have it, and how the line reads.
+# 128 plus the signal number, as in shells, and the messages.
 INTERRUPTED, TERMINATED = 128 + signal.SIGINT, 128 + signal.SIGTERM
 ENDED = {INTERRUPTED: "interrupted", TERMINATED: "terminated"}
-# Within that time a second signal is the first one again: `timeout` and launchers pass on what the terminal has already
-# sent to the whole group, and keys bounce. After it, whoever presses Ctrl-C again does not want to wait.
+# A second signal within this time is a duplicate: `timeout` and launchers forward what the terminal has already sent to
+# the whole group, and keys bounce. A later one means that the user does not want to wait for the cleanup.
 SAME_S = 1.0
 AGAIN_S = 0.01
 _EXTENSION = (ExtensionFileLoader.create_module.__code__, ExtensionFileLoader.exec_module.__code__)
@@ -36,10 +36,15 @@ SHOW_CURSOR = b"\x1b[?25h"
 
 
 class _State:
-    """thread:  that signals reach; None: not installed.
-    blocks:  `cleanup()` blocks that are entered;  opened: `interruptible()` parts of them that are.
-    number:  of the signal that came first, `since` when.
-    waiting: it has not been raised yet.  again: `_again` sent it, no one else.
+    """The state of signal handling.
+
+    thread:  the thread that receives signals; None: not installed.
+    blocks:  number of entered `cleanup()` blocks.
+    opened:  number of entered `interruptible()` blocks.
+    number:  number of the first signal.
+    since:   when it arrived.
+    waiting: it has not been raised yet.
+    again:   the next signal is sent by `_again`.
     """
 
     def __init__(self) -> None:
@@ -62,10 +67,9 @@ _state = _State()
 
 
 def install() -> None:
-    """Take SIGINT and SIGTERM over, for as long as the program runs.
+    """Install handlers for SIGINT and SIGTERM.
 
-    A signal that is ignored when the program begins stays ignored: that is how `nohup` and shells without job control
-    ask for it.
+    A signal that is ignored when the program starts stays ignored, for `nohup` and shells without job control.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -75,7 +79,7 @@ def install() -> None:
 
 
 class cleanup:
-    """Inside, an interrupt waits for an `interruptible()` part, or for the end of the block."""
+    """A block in which interrupts wait for an `interruptible()` block or for the end."""
 
     def __enter__(self) -> None:
         self._counts = _state.mine()
@@ -89,7 +93,7 @@ class cleanup:
 
 
 class interruptible:
-    """Part of a `cleanup()` block that may end by an interrupt, as any statement outside may."""
+    """A part of a `cleanup()` block in which interrupts are raised."""
 
     def __enter__(self) -> None:
         self._counts = _state.mine()
@@ -103,20 +107,20 @@ class interruptible:
 
 
 def check() -> None:
-    """Raise in a `cleanup()` block what waits there: between the parts of long work that clean up after themselves."""
+    """Raise a waiting interrupt in a `cleanup()` block. For long work, between parts that clean up themselves."""
     if _state.waiting and _state.mine():
         _raise()
 
 
 def leave(code: int) -> "NoReturn":
-    """End the process without the time that Python takes to tear down torch, a quarter of a short command's."""
+    """Exit without Python's teardown, which with torch takes a quarter of the time of a short command."""
     from contextlib import suppress
 
     atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(AttributeError, OSError, ValueError):  # closed, or full, which was reported
             stream.flush()
-    if _traced():  # profilers and coverage write what they saw when the interpreter ends
+    if _traced():  # profilers and coverage write their data at interpreter exit
         raise SystemExit(code)
     os._exit(code)
 
@@ -127,7 +131,7 @@ def _traced() -> bool:
 
 
 def _arrived(number: int, frame: "FrameType | None") -> None:
-    """The handler."""
+    """Handle a signal."""
     again, _state.again = _state.again, False
     if not _state.number:
         _state.number, _state.since, _state.waiting = number, time.monotonic(), True
@@ -140,7 +144,7 @@ def _arrived(number: int, frame: "FrameType | None") -> None:
 
 
 def _in_extension(frame: "FrameType | None") -> bool:
-    """Whether a module of C or C++ is being initialized, which may call Python: torch aborts when that raises."""
+    """True while an extension module is initialized: it may call Python, and torch aborts if that raises."""
     while frame is not None:
         if frame.f_code in _EXTENSION:
             return True
@@ -149,14 +153,14 @@ def _in_extension(frame: "FrameType | None") -> bool:
 
 
 def _again(number: int) -> None:
-    """In a thread: the handler runs once more, a moment later."""
+    """Run the handler again a moment later; runs in a thread."""
     time.sleep(AGAIN_S)
     _state.again = True
     interrupt_main(number)  # type: ignore[arg-type]
 
 
 def _settle() -> None:
-    """Do what the signal that waits asks for, if this is a place for it."""
+    """Exit or raise for a waiting signal, if that is allowed here."""
     if not _state.waiting:
         return
     if not _state.blocks:
@@ -173,12 +177,12 @@ def _raise() -> "NoReturn":
 
 
 def _leave_now() -> "NoReturn":
-    """From the handler: streams of Python may be in the middle of something, descriptors are not."""
+    """Exit from the handler. Writes to descriptors, because Python's streams may be in an inconsistent state."""
     code = 128 + _state.number
     line = f"voxcpm2: {ENDED[code]}\n".encode()
-    if sys.stderr is not None:  # else the number is another file's
+    if sys.stderr is not None:  # else descriptor 2 may be another file
         try:
-            if os.isatty(2):  # after what the terminal shows of Ctrl-C, and perhaps of a bar
+            if os.isatty(2):  # start a new line after "^C" or a progress bar
                 line = b"\n" + (SHOW_CURSOR if _state.blocks else b"") + line
             os.write(2, line)
         except OSError:
@@ -187,7 +191,7 @@ def _leave_now() -> "NoReturn":
 
 
 def _unraisable(lost: "sys.UnraisableHookArgs") -> None:
-    """An interrupt that was raised where Python drops exceptions, in a finalizer or a weak reference, comes again."""
+    """Repeat an interrupt that was raised where Python drops exceptions: finalizers, weak reference callbacks."""
     if _state.number and issubclass(lost.exc_type, KeyboardInterrupt | SystemExit):
         _state.waiting = True
         start_new_thread(_again, (_state.number,))

@@ -1,6 +1,6 @@
-"""Memory: which errors mean that it ran out, and how much this machine has.
+"""Memory: detect out-of-memory errors, and find out how much memory there is.
 
-A leaf: it imports nothing of the project.
+Imports no other module of the package.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# What else than MemoryError and torch.OutOfMemoryError is raised, by its text: torch has no class for a CPU's memory.
+# Texts of other errors than MemoryError and torch.OutOfMemoryError: torch has no class for CPU memory.
 PHRASES = (
     "DefaultCPUAllocator: can't allocate memory",
     "DefaultCPUAllocator: not enough memory",  # on Windows
     "std::bad_alloc",
     "bad allocation",  # the same on Windows
-    "Cannot allocate memory",  # a file that can't be mapped: torch and safetensors quote the system
+    "Cannot allocate memory",  # mmap failed: torch and safetensors quote the system
     "failed to map segment from shared object",  # a library that can't be loaded
-    "can't start new thread",  # its stack has no room
+    "can't start new thread",  # no memory for its stack
     "out of memory",  # MPS, and CUDA outside torch's allocator
     "CUBLAS_STATUS_ALLOC_FAILED",
 )
@@ -27,7 +27,7 @@ MEMINFO, OWN_GROUP, CGROUPS = Path("/proc/meminfo"), Path("/proc/self/cgroup"), 
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory ran out, of the machine or of a GPU: less at once may then succeed."""
+    """Return True for an out-of-memory error, of CPU or GPU. A smaller batch may then succeed."""
     kinds = (MemoryError, getattr(sys.modules.get("torch"), "OutOfMemoryError", MemoryError))
     if isinstance(error, kinds) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
         return True
@@ -35,7 +35,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def total_memory() -> int | None:
-    """Bytes that this process may have at most: RAM and swap, or the limit of its container. None: unknown."""
+    """Return the maximum bytes for this process: RAM and swap, or the limit of its container. None: unknown."""
     limits = [*_cgroup_limits()]
     info = _meminfo()
     if "MemTotal" in info:
@@ -46,13 +46,13 @@ def total_memory() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had now without swapping out what others use. None: unknown."""
+    """Return the bytes that can be allocated now without swapping. None: unknown."""
     available = _meminfo().get("MemAvailable")
     return None if available is None else min([available, *_cgroup_limits()])
 
 
 def _meminfo() -> dict[str, int]:
-    """Linux's own account, in bytes; {} elsewhere."""
+    """Read Linux's /proc/meminfo, in bytes; {} elsewhere."""
     try:
         lines = MEMINFO.read_text().splitlines()
         return {name: int(rest.split()[0]) * 1024 for name, _, rest in (line.partition(":") for line in lines)}
@@ -61,7 +61,7 @@ def _meminfo() -> dict[str, int]:
 
 
 def _cgroup_limits() -> Iterator[int]:
-    """Of the group of this process and those around it (version 2), and of the container (version 1)."""
+    """Yield limits of this process's cgroup and its parents (version 2), and of the container (version 1)."""
     try:
         [path] = [line[3:] for line in OWN_GROUP.read_text().splitlines() if line.startswith("0::")]
         inner = CGROUPS / path.strip("/")
@@ -71,5 +71,5 @@ def _cgroup_limits() -> Iterator[int]:
     for file in (*groups, CGROUPS / "memory" / "memory.limit_in_bytes"):
         try:
             yield int(file.read_text())
-        except (OSError, ValueError):  # not there, or "max"
+        except (OSError, ValueError):  # missing, or "max"
             continue

@@ -1,4 +1,4 @@
-"""Names and messages as a terminal may have them: one line, with no character that does more than be seen."""
+"""Make names and messages safe for a terminal: one line, without control characters."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from pathlib import Path
 
 from voxcli.errors import OutputError
 
-# Controls, line separators, halves of surrogate pairs, and what turns the direction of writing.
+# Control characters, line separators, surrogates, and characters that change the writing direction.
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAK = re.compile(r"[\r\n]")
 
 
 def printable(name: str | Path) -> str:
-    r"""A name with its unseen characters escaped: a newline as \n."""
+    r"""Escape invisible characters of a name, for example a newline as \n."""
     return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), str(name))
 
 
 def one_line(message: str) -> str:
-    """A message: its line breaks become spaces, other unseen characters are escaped."""
+    """Make a message one line: line breaks become spaces, other invisible characters are escaped."""
     return printable(" ".join(filter(None, map(str.strip, _BREAK.split(message)))))
 
 
 def stdout_failed(error: OSError, after: str = "") -> OutputError:
-    """What to raise when stdout can't be written; `after` says how far that came, as in " after 2.4 s of audio"."""
-    # Windows has no error of its own for a pipe that nobody reads
+    """Return the error to raise when stdout can't be written. after: progress, such as " after 2.4 s of audio"."""
+    # Windows has no separate error for a closed pipe
     if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
         return OutputError(f"stdout was closed{after}")
     return OutputError(f"stdout can't be written{after} ({error.strerror or error})")
 
 
 def clock(seconds: float) -> str:
-    """2.4 s, 3 min 20 s, 1 h 02 min."""
+    """Format a duration: 2.4 s, 3 min 20 s, 1 h 02 min."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -44,14 +44,14 @@ def clock(seconds: float) -> str:
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
-    """1 line, 2 lines; `plural` is for nouns that do more than add an s."""
+    """Format a count: 1 line, 2 lines. plural: for nouns with an irregular plural."""
     return f"{count} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that was probably meant: a slip of the finger away, or the only one that begins alike.
+    """Return the name in `known` that was probably meant: one with few typos, or the only one with the same start.
 
-    A slip in every four characters is allowed, and one in any name. What is farther away is no guess but a lottery.
+    One typo per four characters is allowed, and at least one. Anything further away would be a wild guess.
     """
     known = list(known)
     limit = max(1, len(name.strip("-")) // 4)
@@ -64,7 +64,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def _distance(first: str, second: str) -> int:
-    """Optimal string alignment: inserted, left out, exchanged characters, and neighbours that changed places."""
+    """Return the optimal string alignment distance: insertions, deletions, substitutions and transpositions."""
     before: list[int] = []
     row = list(range(len(second) + 1))
     for i, left in enumerate(first, 1):

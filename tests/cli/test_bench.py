@@ -35,8 +35,8 @@ def test_json_has_a_row_for_each_number_of_requests(capsys: pytest.CaptureFixtur
 def test_tables(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["bench", "--concurrency", "2", "--patches", "4", "--steps", "2"]) == 0
     out = capsys.readouterr().out
-    assert "where a step goes" in out and "roofline" in out and "x real time" in out
-    assert "4 patches of 0.08 s a request, 50 tokens of text, 2 steps, cfg 2" in out
+    assert "time per step" in out and "roofline" in out and "x real time" in out
+    assert "per request: 4 patches of 0.08 s, 50 tokens of text, 2 steps, cfg 2" in out
 
 
 def test_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

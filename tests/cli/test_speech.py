@@ -321,7 +321,7 @@ def test_doctor_without_any_model_is_3(capsys: pytest.CaptureFixture[str], monke
     monkeypatch.setattr("voxcli.model.hub.demo_folder", lambda: None)
     assert run(["doctor"]) == 3
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last.split(maxsplit=3) == ["!!", "speaks", "with", "no model at all  ->  voxcpm2 download"]
+    assert last.split(maxsplit=3) == ["!!", "speaks", "with", "no model is available  ->  voxcpm2 download"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")

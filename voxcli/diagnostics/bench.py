@@ -1,7 +1,7 @@
-"""How fast the engine is here: the same work at several numbers of requests at once.
+"""Benchmark the engine: the same work with several numbers of concurrent requests.
 
-Every request makes the same number of patches (the stop head is not obeyed), so that rows can be compared: with each
-other, with what the parts of a step take alone, and with the least a step can take on the device.
+Every request makes the same number of patches (the stop head is ignored), so that rows can be compared with each other,
+with the times of the parts of a step, and with the device's minimum time for a step.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in th
 
 @dataclass(frozen=True)
 class Measurement:
-    """One number of requests at once.
+    """The measurement of one number of concurrent requests.
 
-    ms_per_step:   wall time of one step of all requests, prefill and audio decode included.
-    rtf:           of one request: seconds until its audio is there, by seconds of audio; the median. All start at once.
-    rtf_p99:       the same, 99th percentile.
-    throughput:    seconds of audio made in a second, all requests together.
-    first_patch_s: from a request's start to its first patch; the median.
-    gpu_memory_gb: most memory in use; None without a GPU.
-    gpu_busy:      share of a batch's wall time in which the GPU has work, and
-    gpu_kernels:   in which a kernel runs, by the profiler (see `GpuUtilization`); None without a GPU.
-    floor_ms:      the least a step can take on this device (see `roofline`).
-    parts_ms:      what the parts of a step take alone, the time the GPU has no work, and what is left of ms_per_step.
+    ms_per_step:   wall time of one step of all requests, including prefill and audio decode.
+    rtf:           median over requests of the seconds until its audio is complete, per second of audio.
+    rtf_p99:       99th percentile of the same.
+    throughput:    seconds of audio per second, all requests together.
+    first_patch_s: median time from a request's start to its first patch.
+    gpu_memory_gb: peak memory in use; None without a GPU.
+    gpu_busy:      share of the wall time in which the GPU has work; None without a GPU.
+    gpu_kernels:   share in which a kernel runs, by the profiler (see `GpuUtilization`); None without a GPU.
+    floor_ms:      minimum time of a step on this device (see `roofline`).
+    parts_ms:      times of the parts of a step, each run alone, the GPU's idle time, and the rest of ms_per_step.
     """
 
     requests: int
@@ -62,13 +62,13 @@ class Measurement:
 
     @property
     def of_the_floor(self) -> float:
-        """How near a step comes to the least it can take, 1 being that."""
+        """The minimum time of a step as a fraction of the measured time; 1 is optimal."""
         return self.floor_ms / self.ms_per_step
 
 
 @dataclass(frozen=True)
 class BenchReport:
-    """Rows with all that is needed to read them later."""
+    """Measurements and the conditions under which they were made."""
 
     model: str
     device: str
@@ -89,14 +89,14 @@ class BenchReport:
         return asdict(self)
 
     def tables(self) -> list[Table]:
-        """Speeds, and where the time of a step goes."""
+        """Return two tables: speeds, and the time of each part of a step."""
         return [self._speeds(), self._parts()]
 
     def _speeds(self) -> Table:
         table = Table(
             title=f"{self.model}\n{self.device}, torch {self.torch}, {self.attention} attention",
             caption=(
-                f"{self.patches} patches of {self.patch_s:.2f} s a request, "
+                f"per request: {self.patches} patches of {self.patch_s:.2f} s, "
                 f"{counted(self.prompt_tokens, 'token')} of text, {self.steps} steps, cfg {self.cfg:g}"
             ),
         )
@@ -121,8 +121,8 @@ class BenchReport:
 
     def _parts(self) -> Table:
         table = Table(
-            title="where a step goes, in ms (each part run alone)",
-            caption=f"roofline: {self.copy_gb_per_s:.0f} GB/s copied, {self.matmul_tflops:.3g} TFLOP/s in {self.dtype}",
+            title="time per step in ms (each part run alone)",
+            caption=f"roofline: copy {self.copy_gb_per_s:.0f} GB/s, {self.dtype} matmul {self.matmul_tflops:.3g} TFLOP/s",
         )
         names = list(self.rows[0].parts_ms)
         for name in ("requests", *names, "step", "roofline"):
@@ -135,7 +135,7 @@ class BenchReport:
 
 @dataclass(frozen=True)
 class Workload:
-    """What every request of a benchmark asks for."""
+    """The work of each request of a benchmark."""
 
     patches: int
     prompt_tokens: int
@@ -144,11 +144,11 @@ class Workload:
 
     @property
     def positions(self) -> int:
-        """Positions of a request on average over its patches: text, audio mark, half of the patches."""
+        """Average number of positions of a request over its patches: text, audio mark, half of the patches."""
         return self.prompt_tokens + 1 + self.patches // 2
 
     def sampling(self, patches: int) -> Sampling:
-        """Exactly so many patches, whatever the text and the stop head."""
+        """Return sampling parameters that make exactly `patches` patches, ignoring the text and the stop head."""
         return Sampling(
             seed=0, cfg=self.cfg, steps=self.steps, min_len=patches - 1, max_len=patches, ratio=1e6, attempts=1
         )
@@ -157,14 +157,17 @@ class Workload:
 def run_bench(
     loaded: LoadedEngine, concurrency: Sequence[int], load: Workload, on_row: Callable[[int], None]
 ) -> BenchReport:
-    """Measure each number of requests at once, after the same work once to warm up. `on_row` hears what comes next."""
+    """Measure each number of concurrent requests, after a warm-up. `on_row` is called with the number before it starts.
+
+    Raises SynthesisError when a request fails.
+    """
     engine = loaded.engine
     model = engine.model
     rates = measure_rates(model.device, model.dtype)
     rows = []
     for requests in concurrency:
         on_row(requests)
-        for patches in (min(2, load.patches), load.patches):  # a prefill is captured when its size comes again
+        for patches in (min(2, load.patches), load.patches):  # a prefill graph is captured when its size occurs twice
             _generate(engine, requests, load, patches)
         rows.append(_measure(engine, requests, load, rates))
     return BenchReport(
@@ -186,7 +189,7 @@ def run_bench(
 
 
 def _prompt(engine: Engine, tokens: int) -> Prompt:
-    """A text of exactly so many tokens."""
+    """Return a prompt with exactly `tokens` text tokens."""
     tokenizer = engine.model.tokenizer
     prompt = build_prompt(tokenizer, TEXT, patch_shape=engine.model.patch_shape)
     text = prompt.token_ids[:-1].repeat(math.ceil(tokens / (len(prompt) - 1)))[:tokens]
@@ -199,13 +202,13 @@ def _prompt(engine: Engine, tokens: int) -> Prompt:
 
 
 def _generate(engine: Engine, requests: int, load: Workload, patches: int) -> tuple[list[Clip], list[float]]:
-    """The clips, and when each was there: seconds after all requests were."""
+    """Return the clips, and for each the seconds from the start of all requests to its arrival."""
     prompt, sampling = _prompt(engine, load.prompt_tokens), load.sampling(patches)
     began = time.perf_counter()
     clips, arrivals = [], []
     for clip in engine.generate(Request(f"bench-{n}", prompt, sampling) for n in range(requests)):
         if clip.error is not None:
-            raise SynthesisError(f"{counted(requests, 'request')} at once: {clip.error}")
+            raise SynthesisError(f"{counted(requests, 'concurrent request')}: {clip.error}")
         clips.append(clip)
         arrivals.append(time.perf_counter() - began)
     return clips, arrivals
@@ -243,7 +246,7 @@ def _measure(engine: Engine, requests: int, load: Workload, rates: Rates) -> Mea
 
 
 def device_name(device: torch.device) -> str:
-    """The card's or the processor's own name."""
+    """Return the name of the GPU or CPU."""
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     if device.type == "mps":

@@ -1,4 +1,4 @@
-"""Where the time of a step goes: each part of the model run alone, on rows like those of the benchmark."""
+"""Break down the time of a step: run each part of the model alone, on rows like those of the benchmark."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ REPEATS = 10
 
 @torch.inference_mode()
 def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int) -> dict[str, float]:
-    """Seconds a step of LocDiT, the LMs, LocEnc and the audio decode take with `requests` rows of `positions`.
+    """Return seconds per step of LocDiT, the LMs, LocEnc and the audio decode, for `requests` rows of `positions`.
 
-    On CUDA each part is captured as a graph, as it runs in a step. Uses the engine's rows: call it while it is idle.
+    On CUDA each part is captured as a graph, as it runs in a step. Uses the engine's rows, so the engine must be idle.
     """
     assert not engine.has_work, "the rows are in use"
     model, runner, device = engine.model, engine.runner, engine.model.device
     rows = torch.arange(1, requests + 1, device=device)
     state, cache = runner.state, runner.cache
-    state.block_table[rows] = 1  # they share a page: what is read costs the same wherever it lies
+    state.block_table[rows] = 1  # all rows share a page: reading costs the same wherever the data is
     state.position[rows] = positions
     patch = torch.randn(requests, *model.patch_shape, device=device)
     mu = torch.randn(requests, 2, model.config.locdit.hidden_size, device=device, dtype=model.dtype)
@@ -33,7 +33,7 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
     schedule = model.feat_decoder.schedule(solver_steps)
     embeds = model.encode_patches(patch)
     batch = next_positions(state, rows, positions + 1)
-    frames = patch.repeat(1, REPEATS, 1)  # a clip is decoded many patches at a time
+    frames = patch.repeat(1, REPEATS, 1)  # clips are decoded many patches at a time
     parts: dict[str, Callable[[], object]] = {
         "LocDiT": lambda: model.next_patch(mu, patch, patch, cfg, schedule),
         "LMs": lambda: model.advance(embeds, None, (cache.base, cache.residual), runner.attend, batch),
@@ -48,11 +48,10 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
 
 
 class GpuUtilization(NamedTuple):
-    """Shares of the wall time of some work.
+    """GPU utilization, as shares of the wall time.
 
-    launches: in which the GPU works at something it was given: a kernel, a copy, or a graph from its first kernel to
-              its last. What is missing is time in which nobody had given it work.
-    kernels:  in which a kernel or a copy runs: without the pauses between the kernels of a graph as well.
+    launches: the GPU has work: a kernel, a copy, or a graph from its first to its last kernel. The rest is idle time.
+    kernels:  a kernel or a copy runs; pauses between the kernels of a graph do not count.
     """
 
     launches: float
@@ -60,8 +59,9 @@ class GpuUtilization(NamedTuple):
 
 
 def busy_shares(work: Callable[[], object]) -> GpuUtilization:
-    """How busy some work keeps the GPU, by torch's profiler. It slows every kernel's start down, so pauses look longer
-    than they are.
+    """Measure GPU utilization of `work` with torch's profiler.
+
+    The profiler delays kernel launches, so the real utilization is higher.
     """
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
@@ -71,7 +71,7 @@ def busy_shares(work: Callable[[], object]) -> GpuUtilization:
         wall = time.perf_counter_ns() - began
     events = [e for e in profiler.profiler.kineto_results.events() if e.device_type().name == "CUDA"]
     kernels = [(e.start_ns(), e.start_ns() + e.duration_ns()) for e in events]
-    launches: dict[int, tuple[int, int]] = {}  # all kernels of a graph have the number of its launch
+    launches: dict[int, tuple[int, int]] = {}  # all kernels of a graph have the correlation id of its launch
     for event, (start, end) in zip(events, kernels, strict=True):
         first, last = launches.get(event.correlation_id(), (start, end))
         launches[event.correlation_id()] = min(first, start), max(last, end)
@@ -79,7 +79,7 @@ def busy_shares(work: Callable[[], object]) -> GpuUtilization:
 
 
 def covered(spans: Iterable[tuple[int, int]]) -> int:
-    """How much of a line the spans (start, end) cover together."""
+    """Return the total length covered by spans (start, end), counting overlaps once."""
     total, until = 0, 0
     for start, end in sorted(spans):
         total += max(0, end - max(start, until))

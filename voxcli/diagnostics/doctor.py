@@ -1,4 +1,4 @@
-"""What this machine has for speaking, what it lacks, and the command that brings it."""
+"""Check what is installed on this machine, what is missing, and the command that installs it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ State = Literal["ok", "note", "missing"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `remedy` is the command that brings what is missing."""
+    """The result of one check. `remedy` is the command that installs what is missing."""
 
     what: str
     state: State
@@ -38,9 +38,9 @@ class Finding:
 
 
 def examine(model: str | None = None) -> Iterator[Finding]:
-    """All findings in the order in which they are shown; torch is imported on the way.
+    """Yield all findings in display order. Imports torch.
 
-    model: a checkpoint folder or hub id to look at; None: the one that speaks.
+    model: a checkpoint folder or hub id to check; None: the default model.
     """
     yield Finding("voxcpm2", "ok", f"{_version('voxcpm2')} on Python {platform.python_version()}, {platform.system()}")
     yield from _torch()
@@ -50,7 +50,7 @@ def examine(model: str | None = None) -> Iterator[Finding]:
 
 
 def usable(findings: list[Finding]) -> bool:
-    """Whether the tool can speak: torch is there, and some model."""
+    """Return True if speech can be made: torch and a model are available."""
     return not any(finding.state == "missing" for finding in findings)
 
 
@@ -70,13 +70,13 @@ def _torch() -> Iterator[Finding]:
     yield Finding("device", "ok", f"{device}, {dtype}; {device_name(device)}")
     if device.type == "cpu" and _nvidia_driver() and not torch.version.cuda:
         yield Finding(
-            "GPU", "note", "an NVIDIA driver is here, but this torch is a CPU build", "pip install --upgrade torch"
+            "GPU", "note", "an NVIDIA driver is installed, but torch is a CPU build", "pip install --upgrade torch"
         )
     yield from _attention(device.type)
 
 
 def _attention(device: str) -> Iterator[Finding]:
-    """The backend that an engine would choose here (see `voxcli.engine.runner.choose_attention`)."""
+    """Report the attention backend that an engine would choose (see `voxcli.engine.runner.choose_attention`)."""
     if device != "cuda":
         yield Finding("attention", "ok", "torch (vLLM's kernels need a CUDA GPU)")
         return
@@ -98,7 +98,7 @@ def _audio() -> Iterator[Finding]:
 
 
 def _extras() -> Iterator[Finding]:
-    """What is optional."""
+    """Report the optional packages."""
     for extra, packages in EXTRAS.items():
         if extra == "vllm":  # reported with attention
             continue
@@ -145,11 +145,11 @@ def _models(model: str | None) -> Iterator[Finding]:
         if chosen:
             yield from _memory(chosen)
     else:
-        yield Finding("speaks with", "missing", "no model at all", "voxcpm2 download")
+        yield Finding("speaks with", "missing", "no model is available", "voxcpm2 download")
 
 
 def _memory(folder: Path) -> Iterator[Finding]:
-    """What a model takes in each dtype, and whether a CPU has that."""
+    """Report the memory a model needs in each dtype, and whether this machine has enough."""
     try:
         from voxcli.model.config import read_config
         from voxcli.model.device import resolve_device, resolve_dtype
@@ -169,19 +169,21 @@ def _memory(folder: Path) -> Iterator[Finding]:
         need = weight_bytes(model, resolve_dtype(dtype, device)) + OVERHEAD
         used = " (--dtype auto)" if str(auto) == f"torch.{dtype}" else ""
         fits = device.type != "cpu" or total is None or need <= total
-        here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB here"
+        here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB available"
         yield Finding("memory", "ok" if fits else "note", f"{need / GIB:.1f} GiB in {dtype}{used}{here}")
     yield _same_bytes(model, device, auto)
 
 
 def _same_bytes(model: VoxCPM2, device: torch.device, dtype: torch.dtype) -> Finding:
-    """What is promised of the bytes of a line that is spoken again here."""
+    """Report whether a line that is spoken again gets the same bytes on this machine."""
     import torch
 
     from voxcli.engine.exactness import examine, same_with_any_threads
 
     if device.type != "cpu":
-        return Finding("same bytes", "note", "not promised on a GPU: last bits depend on what is spoken beside a line")
+        return Finding(
+            "same bytes", "note", "not guaranteed on a GPU: the last bits depend on the other lines in the batch"
+        )
     exactness = examine(model.to(dtype))
     if not exactness.holds:
         wider = dtype != torch.float32 and examine(model.float()).holds

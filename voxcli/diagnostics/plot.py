@@ -1,4 +1,4 @@
-"""A benchmark as a picture: throughput and time a step by requests at once. Needs matplotlib (extra `plot`)."""
+"""Plot a benchmark: throughput and time per step by concurrent requests. Needs matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 
 def check_plot(path: Path) -> None:
-    """Before the work: InputError without matplotlib or with a kind of file it can't write, OutputError where no file
-    can be written."""
+    """Check before the work that a plot can be written to `path`.
+
+    Raises InputError without matplotlib or for an unknown image format, OutputError if the file can't be written.
+    """
     try:
         import matplotlib.backends.backend_agg as agg
     except ImportError:
@@ -28,7 +30,7 @@ def check_plot(path: Path) -> None:
 
 
 def write_plot(report: BenchReport, path: Path) -> None:
-    """Write the picture whole or not at all. Raises OutputError."""
+    """Write the plot atomically. Raises OutputError when that fails."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -40,14 +42,14 @@ def write_plot(report: BenchReport, path: Path) -> None:
     speed.plot(requests, [row.throughput for row in report.rows], marker="o", label="measured")
     ceiling = [row.requests * report.patch_s / (row.floor_ms / 1000) for row in report.rows]
     speed.plot(requests, ceiling, linestyle="--", color="gray", label="roofline")
-    speed.set(xlabel="requests at once", ylabel="seconds of audio a second", yscale="log", title="throughput")
+    speed.set(xlabel="concurrent requests", ylabel="seconds of audio per second", yscale="log", title="throughput")
     speed.legend()
     base = [0.0] * len(requests)
     for name in report.rows[0].parts_ms:
         height = [row.parts_ms[name] for row in report.rows]
         step.bar(requests, height, bottom=base, label=name)
         base = [low + high for low, high in zip(base, height, strict=True)]
-    step.set(xlabel="requests at once", ylabel="ms", title="where a step goes")
+    step.set(xlabel="concurrent requests", ylabel="ms", title="time per step")
     step.legend()
     picture = io.BytesIO()
     figure.savefig(picture, dpi=150, format=_kind(path))

@@ -1,7 +1,7 @@
-"""The least time a step can take: the bytes it must read and the operations it must do, over what the device reaches.
+"""Roofline model: the minimum time of a step, from the bytes it must read and the operations it must do.
 
-Counts follow from config.json; the two rates are measured on the device, a large copy and a large matrix product.
-Parts that run one after the other are bound each for itself, so their times add up.
+The counts follow from config.json. The two rates are measured on the device, with a large copy and a large matrix
+product. Parts that run one after the other have separate bounds, so their times add up.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from voxcli.model.locdit import zero_init_steps
 
 @dataclass(frozen=True)
 class Rates:
-    """What the device reaches: bytes a second (read plus written), operations a second."""
+    """Rates of the device: bytes per second (read plus written) and operations per second."""
 
     bytes_per_s: float
     flops: float
@@ -27,7 +27,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one part of a step: bytes that must be read, floating-point operations."""
+    """The cost of one part of a step: bytes read and floating-point operations."""
 
     bytes: float
     flops: float
@@ -37,7 +37,7 @@ class Cost:
 
 
 def parameters(config: TransformerConfig) -> int:
-    """Numbers in the matrices of a transformer."""
+    """Return the number of parameters in the matrices of a transformer."""
     q = config.num_heads * config.head_dim
     kv = 2 * config.num_kv_heads * config.head_dim
     layer = config.hidden_size * (q + kv) + q * config.hidden_size + 3 * config.hidden_size * config.intermediate_size
@@ -47,7 +47,7 @@ def parameters(config: TransformerConfig) -> int:
 def step_costs(
     config: ModelConfig, requests: int, solver_steps: int, positions: int, dtype: torch.dtype
 ) -> dict[str, Cost]:
-    """Parts of one step of `requests` requests that have `positions` positions each."""
+    """Return the costs of the parts of one step, for `requests` requests with `positions` positions each."""
     width = dtype.itemsize
     evaluations = solver_steps - zero_init_steps(solver_steps)
     base, residual = parameters(config.base_lm), parameters(config.residual_lm)
@@ -68,7 +68,7 @@ def step_costs(
 
 
 def _decoder_cost(config: ModelConfig, requests: int) -> Cost:
-    """Of one patch a request: the products of its convolutions; its weights are read once for many frames."""
+    """Return the cost of decoding one patch per request: its convolutions. Weights are read once for many frames."""
     vae = config.audio_vae_config
     channels, rate, macs = vae.decoder_dim, 1, vae.latent_dim * vae.decoder_dim
     for stride in vae.decoder_rates:
@@ -82,7 +82,7 @@ def _decoder_cost(config: ModelConfig, requests: int) -> Cost:
 
 
 def measure_rates(device: torch.device, dtype: torch.dtype) -> Rates:
-    """A large copy and a large matrix product on random numbers, the best of several."""
+    """Measure a large copy and a large matrix product on random numbers; the best of several runs counts."""
     on_cpu = device.type == "cpu"
     return Rates(_copy_rate(2**25 if on_cpu else 2**29, device), _product_rate(1024 if on_cpu else 8192, device, dtype))
 
@@ -99,7 +99,7 @@ def _product_rate(side: int, device: torch.device, dtype: torch.dtype) -> float:
 
 
 def best_seconds(work: Callable[[], object], device: torch.device, runs: int = 5) -> float:
-    """The shortest of several runs, after one that warms up."""
+    """Return the shortest time of several runs, after a warm-up run."""
     best = math.inf
     for _ in range(runs + 1):
         _wait(device)
