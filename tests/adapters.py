@@ -1,4 +1,4 @@
-"""Random LoRA adapters in the files that the reference's fine-tuning script writes."""
+"""Random LoRA adapters in the file format of the reference's fine-tuning script."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROJECTIONS = ("enc_to_lm_proj", "lm_to_dit_proj", "res_to_dit_proj", "fusion_co
 
 
 def lora_tensors(checkpoint: Path, rank: int, seed: int = 0) -> dict[str, torch.Tensor]:
-    """A and B for all that the reference adapts: attention of both LMs and of LocDiT, and the projections."""
+    """Make A and B for everything the reference adapts: attention of both LMs and of LocDiT, and the projections."""
     generator = torch.Generator().manual_seed(seed)
     tensors = {}
     for name, weight in sorted(load_file(checkpoint / "model.safetensors").items()):

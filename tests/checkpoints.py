@@ -1,6 +1,6 @@
 """Tiny random checkpoints in VoxCPM2's format, written under the reference's tensor names.
 
-Real in kind: every part is there, heads are narrower than hidden / heads, the tokenizer merges words and Han pairs.
+They have every part of a real one: heads are narrower than hidden / heads, the tokenizer merges words and Han pairs.
 The stop head fires at random after some patches, so clips of one checkpoint end at different lengths.
 """
 
@@ -23,7 +23,7 @@ MERGES = ["你 好", "世 界", "大 学", "大学 生", "▁ h", "▁h e", "l l
 
 
 def tiny_config(**changes: Any) -> dict[str, Any]:
-    """config.json as a dict; `changes` replace top-level entries or, with a dotted name, inner ones."""
+    """Return config.json as a dict; `changes` replace top-level entries or, with a dotted name, inner ones."""
     config: dict[str, Any] = {
         "architecture": "voxcpm2",
         "lm_config": {
@@ -300,7 +300,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def brief_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its stop head fires as soon as it is heard: clips are short and end by themselves."""
+    """Return a checkpoint whose stop head fires as soon as it may: clips are short and stop by themselves."""
     folder = write_checkpoint(tmp_path_factory.mktemp("brief") / "model")
     tensors = load_file(folder / "model.safetensors")
     tensors["stop_head.weight"] = torch.tensor([[-1.0], [1.0]]).expand(2, 32).contiguous()

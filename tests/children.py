@@ -1,7 +1,7 @@
-"""Programs that tests start: SIGINT is for them what it is at a terminal, however the tests themselves were started.
+"""Start programs from tests with SIGINT handled as at a terminal, however the tests themselves were started.
 
-Under `nohup`, behind `&` in a script and on many CI systems SIGINT is ignored. A child inherits that, Python then has
-no handler for it, and a test that sends one would wait for nothing.
+Under `nohup`, with `&` in a script and on many CI systems SIGINT is ignored. Children inherit that, Python then
+installs no handler, and a test that sends SIGINT would wait forever.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ Handler = Callable[[int, FrameType | None], Any] | int | signal.Handlers | None
 
 @contextmanager
 def sigint(handler: Handler = signal.default_int_handler) -> Iterator[None]:
-    """What SIGINT does in this process, and to the children that are started meanwhile: a handler is its default there,
-    SIG_IGN is inherited.
+    """Set the SIGINT handler of this process and of children started meanwhile.
+
+    Children reset a handler to the default, but inherit SIG_IGN.
     """
     before = signal.signal(signal.SIGINT, handler)
     try:
@@ -32,12 +33,12 @@ def sigint(handler: Handler = signal.default_int_handler) -> Iterator[None]:
 
 
 def start(command: Sequence[Any], **options: Any) -> subprocess.Popen[str]:
-    """Like Popen, with text for its pipes."""
+    """Start a process like Popen, with text pipes."""
     with sigint():
         return subprocess.Popen(command, text=True, **options)
 
 
 def finished(command: Sequence[Any], **options: Any) -> subprocess.CompletedProcess[str]:
-    """Like `subprocess.run`, with text; any exit code will do."""
+    """Run a process like `subprocess.run`, with text pipes; any exit code is accepted."""
     with sigint():
         return subprocess.run(command, text=True, check=False, **options)

@@ -1,4 +1,4 @@
-"""What all tests share."""
+"""Fixtures and options of all tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One for all tests: what they find out about this machine need not be found out by each."""
+    """Share a cache folder between tests, so that facts about this machine are found out only once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -43,7 +43,7 @@ def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 @pytest.fixture(autouse=True)
 def no_model_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Tests see neither the models, presets and voices of whoever runs them nor the network."""
+    """Hide the user's models, presets and voices, and the network."""
     empty = tmp_path_factory.getbasetemp() / "empty-cache"
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
         monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("own")))

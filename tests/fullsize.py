@@ -23,7 +23,7 @@ HAN_CHARS = [*HAN, *(chr(0x4E00 + i) for i in range(190) if chr(0x4E00 + i) not 
 
 
 def full_config(dtype: str = "float32") -> dict[str, Any]:
-    """config.json as the reference package wants it. dtype: the one in which the reference runs it."""
+    """Return config.json for the reference package. dtype: the dtype in which the reference runs it."""
     config: dict[str, Any] = copy.deepcopy(VOXCPM2)
     lm = config["lm_config"]
     lm |= {"bos_token_id": 1, "eos_token_id": 2, "scale_emb": 12, "dim_model_base": 256, "scale_depth": 1.4}
@@ -50,7 +50,7 @@ def full_config(dtype: str = "float32") -> dict[str, Any]:
 
 
 def merges() -> list[str]:
-    """Some 70,000: pairs and triples of letters, with a word mark and without, and pairs of Han characters."""
+    """Return about 70,000 merges: pairs and triples of letters, with and without word mark, and pairs of Han."""
     letters = string.ascii_lowercase
     pairs = [f"{a}{b}" for a, b in itertools.product(letters, repeat=2)]
     return [

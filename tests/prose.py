@@ -1,4 +1,4 @@
-"""A chapter of any length in the manner of an old novel: paragraphs, dialogue, dashes, numbers, abbreviations."""
+"""Generate a chapter of any length in the style of an old novel: paragraphs, dialogue, numbers, abbreviations."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DIALOGUE = (
 
 
 def chapter(words: int, seed: int) -> list[str]:
-    """Paragraphs of `words` words in all or a few more, the first of them a heading."""
+    """Return paragraphs with at least `words` words in total; the first is a heading."""
     rng = random.Random(seed)
     paragraphs = ["Chapter One. The Keeper of the Light"]
     count = len(paragraphs[0].split())

@@ -1,4 +1,4 @@
-"""Tables of the READMEs, made from what the code says of itself. `python -m tests.readme` writes them again."""
+"""Generate the tables of the READMEs from the code. `python -m tests.readme` writes them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ DOCUMENTS = {
 
 
 def written(text: str) -> str:
-    """A README with its tables as the code has them."""
+    """Return a README with regenerated tables."""
     return MARKED.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
 
 

@@ -18,7 +18,7 @@ import pytest
 
 
 def import_reference() -> Any:
-    """The module `voxcpm.model.voxcpm2`; skips the calling test where the package is not installed."""
+    """Return the module `voxcpm.model.voxcpm2`; skips the calling test if the package is not installed."""
     if "voxcpm.model.voxcpm2" in sys.modules:
         return sys.modules["voxcpm.model.voxcpm2"]
     spec = importlib.util.find_spec("voxcpm")
@@ -33,7 +33,7 @@ def import_reference() -> Any:
     _stand_in("voxcpm", __path__=[root])
     _stand_in("voxcpm.model", __path__=[str(Path(root) / "model")])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of code that is not ours
+        warnings.simplefilter("ignore")  # warnings of third-party code
         from voxcpm.model import voxcpm2
 
     return voxcpm2

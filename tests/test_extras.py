@@ -1,4 +1,4 @@
-"""The hints name what pyproject.toml names."""
+"""The install hints match pyproject.toml."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_the_extras_are_those_of_the_project(repository: Path) -> None:
         declared[name] = re.findall(r'^\s*"([\w-]+)[><=]', items.replace(", ", ",\n"), re.MULTILINE)
     for extra, packages in EXTRAS.items():
         assert sorted(packages.values()) == sorted(declared.pop(extra))
-    assert declared.keys() == {"test", "speech", "lint"}, "what only developers need"
+    assert declared.keys() == {"test", "speech", "lint"}, "extras for developers only"
 
 
 def test_a_hint_installs_the_packages_themselves() -> None:

@@ -1,4 +1,4 @@
-"""Where an interrupt is raised, where it waits, and that nothing is left behind whenever it comes."""
+"""Where an interrupt is raised, where it waits, and that it never leaves files behind."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from voxcli.run.results import ResultLog
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], None]]:
-    """The handlers of the program in this process, as they are when it starts; called, it makes them so again."""
+    """Install the program's handlers in this process. Calling the fixture's value resets their state."""
     terminate = signal.getsignal(signal.SIGTERM)
     monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
 
@@ -68,7 +68,7 @@ def test_in_an_interruptible_part_it_comes_at_once_and_the_blocks_around_it_clea
                 interrupt()
                 done.append("not reached")
         finally:
-            interrupt()  # the same one: cleaning up is not interrupted
+            interrupt()  # a duplicate: it does not interrupt the cleanup
             done.append("cleaned up")
     assert done == ["cleaned up"]
 
@@ -101,7 +101,7 @@ def test_long_work_in_a_block_asks() -> None:
         interrupt()
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
-        interrupts.check()  # once is enough
+        interrupts.check()  # it is raised only once
 
 
 def test_blocks_in_other_threads_hold_nothing_up() -> None:
@@ -142,7 +142,7 @@ def test_other_errors_in_a_finalizer_are_shown_as_ever(capsys: pytest.CaptureFix
 
 
 def test_it_is_not_raised_while_a_module_of_c_is_initialized(monkeypatch: pytest.MonkeyPatch) -> None:
-    """C++ that imports Python aborts where that raises: here a function stands for what loads such a module."""
+    """C++ code that imports Python modules aborts if that raises. A function simulates such a module here."""
     done = []
 
     def load(inner: Callable[[], None]) -> None:
@@ -191,7 +191,7 @@ def arrive(number=signal.SIGINT): signal.raise_signal(number)
         ("arrive()", 130, "voxcpm2: interrupted\n"),
         ("arrive(signal.SIGTERM)", 143, "voxcpm2: terminated\n"),
         ("with interrupts.cleanup(): arrive(); print('done', flush=True)", 130, "voxcpm2: interrupted\n"),
-        # who presses Ctrl-C again later does not want to wait for what is being cleaned up
+        # a user who presses Ctrl-C again later does not want to wait for the cleanup
         (
             "with interrupts.cleanup():\n    arrive(); interrupts.SAME_S = 0.0; time.sleep(0.001); arrive()\n"
             "    print('not reached')",
@@ -216,7 +216,7 @@ def test_a_program_that_is_profiled_ends_as_python_does(repository: Path) -> Non
 
 # -- at every moment -------------------------------------------------------------------------------------------------
 def run_into(folder: Path, log_result: Result) -> None:
-    """What a batch does with files, without speech."""
+    """Do what a batch does with files, without speech."""
     samples = np.linspace(-0.5, 0.5, 100, dtype=np.float32)
     with cleanup(), FolderLock(folder, print), ResultLog(folder) as log, interruptible():
         write_audio(folder / "a.wav", samples, 48_000)
@@ -224,7 +224,7 @@ def run_into(folder: Path, log_result: Result) -> None:
 
 
 def interrupted_at(count: int, action: Callable[[], None]) -> bool:
-    """Do it with an interrupt at the `count`-th line or call of the package or of contextlib: whether there is one."""
+    """Do it with an interrupt at the `count`-th line or call of the package or contextlib. False if there is none."""
     seen = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -268,4 +268,4 @@ def test_whenever_it_comes_nothing_is_left_half_done(tmp_path: Path, installed: 
         if "a.wav" in left:
             with_file += 1
             assert (folder / "a.wav").stat().st_size == 244
-    assert count > 150 and 10 < with_file < count - 10, "moments before and after the file has its name"
+    assert count > 150 and 10 < with_file < count - 10, "interrupts before and after the rename"

@@ -41,7 +41,7 @@ def test_what_is_raised_for_more_than_there_is(take) -> None:  # type: ignore[no
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with 16 GiB, 4 of them free, and 2 of swap; returns where its groups are."""
+    """Simulate a machine with 16 GiB, 4 GiB of them free, and 2 GiB of swap. Returns the folder of its cgroups."""
     groups = tmp_path / "cgroup"
     groups.mkdir()
     (tmp_path / "meminfo").write_text(
@@ -86,7 +86,7 @@ def test_where_nothing_is_known(machine: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_weights_that_no_memory_here_can_hold_are_refused_before_they_are_read(
     machine: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without this the system kills the process in the middle."""
+    """Without the check, the system would kill the process while it loads."""
     from voxcli.model.weights import load_model
 
     (machine / "memory.max").write_text("100000\n")

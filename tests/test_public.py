@@ -1,4 +1,4 @@
-"""The public names, each of them, and nothing loaded before its time."""
+"""All public names can be imported, and nothing is loaded too early."""
 
 from __future__ import annotations
 

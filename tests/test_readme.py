@@ -1,4 +1,4 @@
-"""Tables of the READMEs are those the code makes, README's commands run as typed, and CI runs its test command."""
+"""The READMEs' tables match the code, README's commands run as typed, and CI runs its test command."""
 
 from __future__ import annotations
 

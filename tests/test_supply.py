@@ -1,4 +1,4 @@
-"""What the package brings with it: licences that go with its own, pinned versions for CI, an honest Python version."""
+"""Dependencies: compatible licences, pinned versions for CI, and a correct minimum Python version."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def project(repository: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def needed(project: dict[str, Any]) -> dict[str, PackageMetadata]:
-    """What is installed with the package on this system, by name."""
+    """Return the packages installed with this one on this system, by name."""
     found: dict[str, PackageMetadata] = {}
     todo = list(map(Requirement, project["dependencies"]))
     while todo:
@@ -61,7 +61,7 @@ def needed(project: dict[str, Any]) -> dict[str, PackageMetadata]:
             continue
         try:
             there = distribution(name)
-        except PackageNotFoundError:  # of another system, told by a marker that `evaluate` can't know
+        except PackageNotFoundError:  # for another system, by a marker that `evaluate` does not know
             pytest.fail(f"{name} is needed and not installed")
         found[name] = there.metadata
         todo += [Requirement(line) for line in there.requires or [] if "extra ==" not in line]
@@ -69,7 +69,7 @@ def needed(project: dict[str, Any]) -> dict[str, PackageMetadata]:
 
 
 def licences(metadata: PackageMetadata) -> set[str]:
-    """All that hold together, in SPDX's words; of two that one may choose from, an allowed one."""
+    """Return the SPDX licences that apply together; if there is a choice, an allowed one."""
     expression = metadata.get("License-Expression") or ""
     if not expression:
         names = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or [] if "License ::" in line]

@@ -33,13 +33,13 @@ OPTIONS = ["--cfg", "--out", "--file", "--steps", "--max-chars", "--max-seconds"
 @pytest.mark.parametrize(
     ("name", "meant"),
     [
-        ("--step", "--steps"),  # one left out
-        ("--setps", "--steps"),  # neighbours exchanged
+        ("--step", "--steps"),  # one character missing
+        ("--setps", "--steps"),  # two characters swapped
         ("--Steps", "--steps"),
-        ("--sampling-rate", "--sample-rate"),  # three slips in thirteen characters
-        ("--output", "--out"),  # begins alike
+        ("--sampling-rate", "--sample-rate"),  # three typos in thirteen characters
+        ("--output", "--out"),  # the same beginning
         ("--max-sec", "--max-seconds"),
-        ("--max", None),  # begins like two
+        ("--max", None),  # the beginning of two options
         ("--gpu", None),
         ("--quiet", None),
         ("--verbose", None),

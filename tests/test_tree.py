@@ -1,4 +1,4 @@
-"""What a checkout and the source package hold at their top, and the kinds of files below: nothing stray."""
+"""The contents of the checkout and the source package: no stray files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def strays(names: list[str]) -> list[str]:
 
 
 def packed(root: Path) -> list[str]:
-    """The files of the source package that would be built from `root`, but its own PKG-INFO."""
+    """Return the files of the source package built from `root`, without PKG-INFO."""
     sdist = pytest.importorskip("hatchling.builders.sdist", reason="lists the source package")
     builder = sdist.SdistBuilder(str(root))
     return sorted(found.distribution_path.replace("\\", "/") for found in builder.recurse_included_files())

@@ -1,4 +1,4 @@
-"""Counts against the model's own parameters and against the sizes that are known of VoxCPM2."""
+"""Compare the counts with the model's parameters and with the known sizes of VoxCPM2."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def test_sizes_of_the_full_model() -> None:
     costs = step_costs(FULL, 1, 10, 100, torch.bfloat16)
     without_audio = [cost for name, cost in costs.items() if name != "audio decode"]
     assert sum(cost.bytes for cost in without_audio) == pytest.approx(7.7e9, rel=0.02), "one step reads 7.7 GB"
-    assert sum(cost.flops for cost in without_audio) == pytest.approx(90e9, rel=0.05), "and computes 90 GFLOP a request"
+    assert sum(cost.flops for cost in without_audio) == pytest.approx(90e9, rel=0.05), (
+        "one step computes 90 GFLOP per request"
+    )
 
 
 def test_the_slower_of_two_bounds_counts() -> None:

@@ -122,7 +122,7 @@ class BenchReport:
     def _parts(self) -> Table:
         table = Table(
             title="time per step in ms (each part run alone)",
-            caption=f"roofline: copy {self.copy_gb_per_s:.0f} GB/s, {self.dtype} matmul {self.matmul_tflops:.3g} TFLOP/s",
+            caption=f"roofline: {self.copy_gb_per_s:.0f} GB/s, {self.matmul_tflops:.3g} TFLOP/s in {self.dtype}",
         )
         names = list(self.rows[0].parts_ms)
         for name in ("requests", *names, "step", "roofline"):
