@@ -29,12 +29,12 @@ else:
 
 
 class LineFields(SettingFields):
-    """What else many lines of a manifest may have in common."""
+    """Fields that may be shared by many lines of a manifest, in addition to the settings."""
 
     ref: str | None = None
-    """a recording whose voice speaks"""
+    """a recording of the voice to speak with"""
     prompt_audio: str | None = None
-    """a recording to go on from"""
+    """a recording to continue"""
     prompt_text: str | None = None
     """the words spoken in `prompt_audio`"""
     control: str | None = None
@@ -42,9 +42,9 @@ class LineFields(SettingFields):
     voice: str | None = None
     """a named voice (see Voices), or the path of a voice file that ends in `.safetensors`"""
     lexicon: str | None = None
-    """a file that says how words are said, see Lexicon"""
+    """a file with pronunciations of words, see Lexicon"""
     pause_after: float | None = None
-    """seconds of silence after the line where a batch is joined"""
+    """seconds of silence after the line in a joined file"""
 
 
 Identity = Annotated[
@@ -55,16 +55,16 @@ Identity = Annotated[
 
 
 class Row(LineFields):
-    """The fields of a manifest line. Only `text` must be there; paths start from the manifest's folder."""
+    """The fields of a manifest line. Only `text` is required. Paths are relative to the manifest's folder."""
 
     id: Identity | None = None
-    """a name, unique also when case is ignored; the number of the line's place if it is missing"""
+    """a name, unique even when case is ignored; default: the line's number"""
     text: str
-    """what is spoken; must be there. A description in brackets may come first: `(a warm, slow voice)Hello.`"""
+    """the text to speak (required). A description in brackets may come first: `(a warm, slow voice)Hello.`"""
     out: str | None = None
-    """the file, inside the output folder; made from `id` if it is missing"""
+    """path of the file, inside the output folder; default: made from `id`"""
     preset: str | None = None
-    """a preset for this line alone; what the line says itself goes before it"""
+    """a preset for this line only; the line's own fields override it"""
 
 
 FIELD_NAMES = tuple(Row.model_fields)

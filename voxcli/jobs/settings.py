@@ -151,8 +151,8 @@ class Settings:
     )
     descriptions: bool = setting(
         True,
-        "take brackets before a text, `(a warm, slow voice)Hello.`, for a description of the voice where they read "
-        "like one; without it all brackets are spoken",
+        "treat brackets before a text, `(a warm, slow voice)Hello.`, as a description of the voice if they read "
+        "like one; if off, all brackets are spoken",
         metavar=None,
     )
     format: str | None = setting(
