@@ -54,12 +54,12 @@ def test_a_voice_is_encoded_once_however_many_voices_there_are(tmp_path: Path) -
     todo = utterances(*({"ref": path} for path in [*paths, *paths]))
     engine = FakeEngine()
     with voices_of(engine, todo) as voices:
-        heard = [voices.of(utterance.job).reference for utterance in todo]
+        encoded = [voices.of(utterance.job).reference for utterance in todo]
     assert len(engine.encoded) == 100
-    for first, again, path in zip(heard[:100], heard[100:], paths, strict=True):
+    for first, again, path in zip(encoded[:100], encoded[100:], paths, strict=True):
         assert first is not None and first is again
         assert float(first.max()) == pytest.approx(np.abs(soundfile.read(path)[0]).max(), abs=1e-6)
-    assert not voices._heard and not voices._coming, "after its last use a voice is dropped"
+    assert not voices._encoded and not voices._coming, "after its last use a voice is dropped"
 
 
 def test_on_cuda_the_thread_leaves_the_device_alone(tmp_path: Path) -> None:
@@ -74,9 +74,9 @@ def test_on_cuda_the_thread_leaves_the_device_alone(tmp_path: Path) -> None:
     engine = Watching()
     engine.model.device = torch.device("cuda")
     with voices_of(engine, todo) as voices:
-        heard = [voices.of(utterance.job).reference for utterance in todo]
+        encoded = [voices.of(utterance.job).reference for utterance in todo]
     assert len(engine.encoded) == 3
-    assert all(first is not None and first is again for first, again in zip(heard[:3], heard[3:], strict=True))
+    assert all(first is not None and first is again for first, again in zip(encoded[:3], encoded[3:], strict=True))
 
 
 def test_the_next_voices_are_encoded_ahead_and_no_more_than_that(tmp_path: Path) -> None:
@@ -104,8 +104,8 @@ def test_a_recording_may_be_a_reference_and_a_prompt(tmp_path: Path) -> None:
     todo = utterances({"ref": path, "prompt_audio": path, "prompt_text": "Hm."})
     engine = FakeEngine()
     with voices_of(engine, todo) as voices:
-        heard = voices.of(todo[0].job)
-    assert heard.reference is not None and heard.prompt is not None
+        encoded = voices.of(todo[0].job)
+    assert encoded.reference is not None and encoded.prompt is not None
     assert sorted(padding for _, padding in engine.encoded) == ["left", "right"]
 
 
