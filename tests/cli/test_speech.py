@@ -295,7 +295,7 @@ def test_the_profile_names_all_time_that_goes_into_earlier_results(
     shown = {line[:40].split("  ")[0]: line.split()[-3:-1] for line in capsys.readouterr().err.splitlines()}
     assert len(reads) == 3, "to number the lines, to begin, and to leave out what has been overtaken"
     assert shown["earlier results"] == ["300.00", "s"]
-    assert shown["all else"] == ["0.00", "s"]
+    assert shown["other"] == ["0.00", "s"]
 
 
 def test_an_output_folder_that_is_a_file_is_found_before_the_model(capsys: pytest.CaptureFixture[str]) -> None:
