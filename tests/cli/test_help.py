@@ -47,13 +47,17 @@ def test_every_option_has_a_panel_and_a_help_text() -> None:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
-@pytest.mark.parametrize(("terminal", "most"), [(60, 60), (80, 80), (200, 100)])
+@pytest.mark.parametrize(("terminal", "columns"), [(60, 60), (80, 80), (200, 100)])
 def test_no_line_is_wider_than_the_terminal_or_100_columns(
-    path: tuple[str, ...], terminal: int, most: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    path: tuple[str, ...],
+    terminal: int,
+    columns: int,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(terminal))
     before, _, shown_examples = help_of(path, capsys).partition("Examples:\n")
-    assert max(map(len, before.splitlines())) <= most
+    assert max(map(len, before.splitlines())) <= columns
     assert max(map(len, shown_examples.splitlines())) <= 80, "examples are not wrapped, so that they can be copied"
 
 

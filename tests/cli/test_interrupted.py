@@ -176,8 +176,8 @@ def test_while_a_manifest_comes_through_a_pipe() -> None:
             time.sleep(0.01)
         process.send_signal(number)
         process.wait(timeout=60)  # the pipe is open still
-        told = process.stderr.read()  # type: ignore[union-attr]
-    check(subprocess.CompletedProcess(command, process.returncode, stderr=told), number)
+        err = process.stderr.read()  # type: ignore[union-attr]
+    check(subprocess.CompletedProcess(command, process.returncode, stderr=err), number)
     assert not Path("out").exists()
 
 

@@ -71,16 +71,16 @@ def test_a_line_its_manifest_and_the_defaults_may_name_one() -> None:
 
 
 def test_synth_clone_and_the_stream_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = ["--lexicon", "names.tsv", *LIMITS]
-    assert run(["synth", "Siobhan.", "-o", "a.wav", *said]) == 0
+    lexicon = ["--lexicon", "names.tsv", *LIMITS]
+    assert run(["synth", "Siobhan.", "-o", "a.wav", *lexicon]) == 0
     assert run(["synth", "Shivawn.", "-o", "b.wav", *LIMITS]) == 0
     assert Path("a.wav").read_bytes() == Path("b.wav").read_bytes()
     soundfile.write("ref.wav", (0.3 * np.sin(np.arange(24_000) / 20)).astype(np.float32), 16_000)
-    assert run(["clone", "Siobhan.", "--ref", "ref.wav", "-o", "c.wav", *said]) == 0
+    assert run(["clone", "Siobhan.", "--ref", "ref.wav", "-o", "c.wav", *lexicon]) == 0
     assert run(["clone", "Shivawn.", "--ref", "ref.wav", "-o", "d.wav", *LIMITS]) == 0
     assert Path("c.wav").read_bytes() == Path("d.wav").read_bytes()
     streams = []
-    for text, options in (("Siobhan.", said), ("Shivawn.", LIMITS)):
+    for text, options in (("Siobhan.", lexicon), ("Shivawn.", LIMITS)):
         sink = io.BytesIO()
         monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(sink))
         assert run(["synth", text, "-o", "-", "--raw", *options]) == 0
@@ -92,10 +92,10 @@ def test_one_that_can_not_be_used_is_told_before_anything_is_spoken(capsys: pyte
     Path("bad.tsv").write_text("a b\n")
     manifest({"id": "a", "text": "Hello."}, {"id": "b", "text": "Hello.", "lexicon": "bad.tsv"})
     assert run(["batch", "lines.jsonl", "-o", "out", "--lexicon", "bad.tsv"]) == 2
-    told = "lexicon bad.tsv, line 1: no tab between the word and what is said for it: 'a b'\n"
-    assert capsys.readouterr().err == f"voxcpm2: {told}"
+    message = "lexicon bad.tsv, line 1: no tab between the word and what is said for it: 'a b'\n"
+    assert capsys.readouterr().err == f"voxcpm2: {message}"
     assert run(["batch", "lines.jsonl", "-o", "out"]) == 2
-    assert capsys.readouterr().err == f"voxcpm2: lines.jsonl: line 2: {told}"
+    assert capsys.readouterr().err == f"voxcpm2: lines.jsonl: line 2: {message}"
     assert not Path("out").exists()
 
 

@@ -185,13 +185,13 @@ def test_a_voice_replaces_no_file_of_another_kind(
     (voices / "anna.safetensors").write_bytes(Path("voice.wav").read_bytes())
     (voices / "model.safetensors").write_bytes(b"weights")
     before = state()
-    for arguments, told in (
+    for arguments, message in (
         (["anna", "--ref", "voxcpm2/voices/anna.safetensors"], "anna.safetensors would overwrite the recording"),
         (["model", "--ref", "voice.wav", "--model", str(voices)], "model.safetensors would overwrite the model"),
         (["model", "--ref", "voice.wav"], "model.safetensors is not a voice made by `voxcpm2 voices add`"),
     ):
         assert run(["voices", "add", *arguments, "--force"]) == 2
-        assert told in capsys.readouterr().err
+        assert message in capsys.readouterr().err
     assert state() == before
 
 

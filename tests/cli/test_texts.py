@@ -43,9 +43,9 @@ def test_a_scene_break_is_a_pause_of_the_book(capsys: pytest.CaptureFixture[str]
     command = ["batch", "book.txt", "-o", "out", *FAST, "--join", "book.wav"]
     for _ in range(2):
         assert run(command) == 0
-    told = capsys.readouterr().err
-    assert "1 line without words is a pause: line 3 (00002), 1 s" in told
-    assert "2 of 3 lines done (2 before), 0 failed, 1 without words" in told
+    err = capsys.readouterr().err
+    assert "1 line without words is a pause: line 3 (00002), 1 s" in err
+    assert "2 of 3 lines done (2 before), 0 failed, 1 without words" in err
     found = results("out")
     assert {name: line["status"] for name, line in found.items()} == {"00001": "ok", "00002": "skipped", "00003": "ok"}
     assert found["00002"]["duration_s"] == 1.0
@@ -94,8 +94,8 @@ def test_a_pause_that_is_too_long_fails_its_line(capsys: pytest.CaptureFixture[s
 def test_asides_are_spoken_and_descriptions_reported(capsys: pytest.CaptureFixture[str]) -> None:
     Path("lines.txt").write_text("(She never came back.) The door stayed open.\n(a warm voice) Hello.\n")
     assert run(["batch", "lines.txt", "-o", "out", *FAST]) == 0
-    told = capsys.readouterr().err
-    assert "1 line begins with a description of the voice, which is not spoken: line 2 (00002), (a warm voice)" in told
+    err = capsys.readouterr().err
+    assert "1 line begins with a description of the voice, which is not spoken: line 2 (00002), (a warm voice)" in err
     found = results("out")
     assert found["00001"]["cues"][0][2] == "(She never came back.) The door stayed open."
     assert [line["description"] for line in found.values()] == [None, "a warm voice"]

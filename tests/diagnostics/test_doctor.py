@@ -85,8 +85,8 @@ def of_the_full_model(folder: Path, monkeypatch: pytest.MonkeyPatch, *, amx: boo
 
 def test_the_full_models_memory(full_size: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = of_the_full_model(full_size, monkeypatch, amx=False, gib=8)
-    assert found["memory float32"] == Finding("memory", "note", "9.4 GiB in float32 (--dtype auto), 8.0 GiB available")
-    assert found["memory bfloat16"] == Finding("memory", "ok", "5.1 GiB in bfloat16, 8.0 GiB available")
+    assert found["memory float32"] == Finding("memory", "note", "9.4 GiB in float32 (--dtype auto), 8.0 GiB in total")
+    assert found["memory bfloat16"] == Finding("memory", "ok", "5.1 GiB in bfloat16, 8.0 GiB in total")
     assert found["same bytes"].state == "ok"
 
 
@@ -94,8 +94,8 @@ def test_on_a_processor_with_amx_auto_is_bfloat16_which_is_not_exact(
     full_size: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = of_the_full_model(full_size, monkeypatch, amx=True, gib=16)
-    assert found["memory float32"] == Finding("memory", "ok", "9.4 GiB in float32, 16.0 GiB available")
-    assert found["memory bfloat16"] == Finding("memory", "ok", "5.1 GiB in bfloat16 (--dtype auto), 16.0 GiB available")
+    assert found["memory float32"] == Finding("memory", "ok", "9.4 GiB in float32, 16.0 GiB in total")
+    assert found["memory bfloat16"] == Finding("memory", "ok", "5.1 GiB in bfloat16 (--dtype auto), 16.0 GiB in total")
     assert found["same bytes"] == Finding(
         "same bytes", "note", "last bits depend on what is spoken beside it (in bfloat16)", "--dtype float32"
     )

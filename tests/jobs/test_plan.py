@@ -148,13 +148,13 @@ def test_a_language_that_the_model_does_not_speak_is_a_warning() -> None:
     demo = Speaker("the demo voice", frozenset({"en"}))
     german = "Guten Morgen, wie geht es Ihnen heute?"
     plan = make_plan([job(german, line=1), job("Hello, how are you?", line=2)], demo)
-    told = "the demo voice does not speak German, the language of this text (it speaks English)"
-    assert list(plan.warnings) == [f"line 1 (a): {told}"]
+    warning = "the demo voice does not speak German, the language of this text (it speaks English)"
+    assert list(plan.warnings) == [f"line 1 (a): {warning}"]
     assert list(make_plan([job(german)]).warnings) == []
     assert list(make_plan([job(german, settings=Settings(language="en"))], demo).warnings) == [], (
         "the line's own language counts"
     )
-    assert list(make_plan([job("Hello.", settings=Settings(language="de"))], demo).warnings) == [f"a: {told}"]
+    assert list(make_plan([job("Hello.", settings=Settings(language="de"))], demo).warnings) == [f"a: {warning}"]
 
 
 def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:

@@ -79,14 +79,14 @@ def test_a_card_that_is_no_text_says_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_what_the_demo_voice_does_not_speak(text: str, warning: str | None) -> None:
-    told = warning and f"the demo voice does not speak {warning}, the language of this text (it speaks English)"
-    assert DEMO.foreign(text, possible_languages(text)) == told
+    expected = warning and f"the demo voice does not speak {warning}, the language of this text (it speaks English)"
+    assert DEMO.foreign(text, possible_languages(text)) == expected
 
 
 def test_a_language_of_many_is_not_named() -> None:
     text = "\u0434\u0430"
-    told = "the demo voice does not speak the language of this text (it speaks English)"
-    assert DEMO.foreign(text, possible_languages(text)) == told
+    expected = "the demo voice does not speak the language of this text (it speaks English)"
+    assert DEMO.foreign(text, possible_languages(text)) == expected
 
 
 def test_letters_inside_another_language_are_named() -> None:

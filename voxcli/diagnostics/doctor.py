@@ -169,7 +169,7 @@ def _memory(folder: Path) -> Iterator[Finding]:
         need = weight_bytes(model, resolve_dtype(dtype, device)) + OVERHEAD
         used = " (--dtype auto)" if str(auto) == f"torch.{dtype}" else ""
         fits = device.type != "cpu" or total is None or need <= total
-        here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB available"
+        here = "" if total is None or device.type != "cpu" else f", {total / GIB:.1f} GiB in total"
         yield Finding("memory", "ok" if fits else "note", f"{need / GIB:.1f} GiB in {dtype}{used}{here}")
     yield _same_bytes(model, device, auto)
 

@@ -23,7 +23,7 @@ class Fingerprint:
 
     text:     digest of the segments as spoken, their pauses, and the words of a prompt recording.
     voice:    digest of the voice files' content; None without one.
-    settings: settings that affect the audio and are not at their None default.
+    settings: settings that affect the audio, without those that are None.
     model:    digest of the checkpoint's content; None if it is unknown.
     seed:     the requested seed; None if it was drawn.
     """

@@ -75,7 +75,7 @@ class BatchRun:
         return model_identity(filter(None, (self.model.folder, self.options.lora)))
 
     def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
-        """Yield one outcome per job of the plan: first refused jobs, then kept ones, then those spoken now."""
+        """Yield one outcome per job of the plan. Jobs that are spoken come last."""
         refused = [failure(job, error, self.out) for job, error in self.plan.refused]
         if self.log is not None and refused:
             self.log.append(*(outcome.result for outcome in refused))

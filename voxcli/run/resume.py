@@ -176,7 +176,7 @@ def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out
     if history is None:
         return NEW
     if history.good is None:
-        return FAILED if history.last.failed else "text changed"  # it had no words
+        return FAILED if history.last.failed else "text changed"  # the earlier text had no words
     changed = _change(utterance.job, history.good, now, out)
     return FAILED if changed is not None and history.last.failed else changed
 
