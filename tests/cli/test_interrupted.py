@@ -157,7 +157,7 @@ def test_the_cursor_is_shown_again(moment: str) -> None:
     assert shown.count(b"voxcpm2: interrupted\r\n") == 1
 
 
-def test_whoever_has_it_ignored_is_not_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ignored_signal_stays_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     """For example with `nohup`."""
     monkeypatch.setenv("VOXCPM2_FAULT", "step:sigint:2")
     with children.sigint(signal.SIG_IGN):
@@ -175,14 +175,14 @@ def test_while_a_manifest_comes_through_a_pipe() -> None:
         while process.poll() is None and unread(process.stdin):
             time.sleep(0.01)
         process.send_signal(number)
-        process.wait(timeout=60)  # the pipe is open still
+        process.wait(timeout=60)  # the pipe is still open
         err = process.stderr.read()  # type: ignore[union-attr]
     check(subprocess.CompletedProcess(command, process.returncode, stderr=err), number)
     assert not Path("out").exists()
 
 
 def unread(pipe: Any) -> bool:
-    """Whether the other end has not yet taken all that was written."""
+    """Return True if the pipe contains data that was not read yet."""
     count = bytearray(4)
     fcntl.ioctl(pipe, termios.FIONREAD, count)
     return any(count)

@@ -27,7 +27,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path)
 
 
 def batch(*more: str) -> dict[str, Any]:
-    """Results by id."""
+    """Return results by id."""
     assert run(["batch", "lines.jsonl", "-o", "out", *LIMITS, *more]) == 0
     lines = Path("out/results.jsonl").read_text().splitlines()
     return {result["id"]: result for result in map(json.loads, lines)}
@@ -37,7 +37,7 @@ def manifest(*lines: dict[str, Any]) -> None:
     Path("lines.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def test_what_is_said_is_spoken_and_what_is_written_is_shown() -> None:
+def test_the_spoken_form_is_spoken_and_the_written_form_is_shown() -> None:
     manifest({"id": "a", "text": "Siobhan runs nginx."}, {"id": "b", "text": "Shivawn runs engine x."})
     found = batch("--lexicon", "names.tsv", "--subtitles", "srt")
     assert Path("out/a.wav").read_bytes() == Path("out/b.wav").read_bytes()
@@ -88,7 +88,7 @@ def test_synth_clone_and_the_stream_say_the_same(monkeypatch: pytest.MonkeyPatch
     assert streams[0] == streams[1] != b""
 
 
-def test_one_that_can_not_be_used_is_told_before_anything_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_lexicon_is_reported_before_anything_is_spoken(capsys: pytest.CaptureFixture[str]) -> None:
     Path("bad.tsv").write_text("a b\n")
     manifest({"id": "a", "text": "Hello."}, {"id": "b", "text": "Hello.", "lexicon": "bad.tsv"})
     assert run(["batch", "lines.jsonl", "-o", "out", "--lexicon", "bad.tsv"]) == 2

@@ -1,4 +1,4 @@
-"""Texts as people have them, from the command line to samples, cues and exit codes; clips are short."""
+"""Real-world texts, from the command line to samples, cues and exit codes; clips are short."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def results(folder: str) -> dict[str, dict[str, Any]]:
 
 
 def longest_silence(samples: np.ndarray) -> int:
-    """The longest run of samples that are zero."""
+    """Return the length of the longest run of zero samples."""
     edges = np.flatnonzero(np.concatenate(([1], samples, [1])))
     return int(np.diff(edges).max()) - 1
 

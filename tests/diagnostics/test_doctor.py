@@ -1,4 +1,4 @@
-"""What `voxcpm2 doctor` reports of a model: found where, how much memory, and what is promised of bytes."""
+"""The findings of `voxcpm2 doctor` about a model: where it is, its memory, and whether bytes are reproducible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from voxcli.kernels.exact import AS_THEY_ARE
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
-    """Mark, what, and the rest of each line."""
+    """Return mark, name and the rest of each line."""
     return [[line[:2], line[4:20].strip(), line[21:]] for line in capsys.readouterr().out.splitlines()]
 
 
@@ -62,7 +62,7 @@ def test_a_model_that_lacks_a_file_is_missing(
 
 @pytest.fixture(scope="module")
 def full_size(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that looks like the full model's until a weight is read."""
+    """A folder that looks like the full model until a weight is read."""
     folder = tmp_path_factory.mktemp("full-size")
     (folder / "config.json").write_text(json.dumps(full_config()))
     write_tokenizer(folder, 400)
@@ -72,7 +72,7 @@ def full_size(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def of_the_full_model(folder: Path, monkeypatch: pytest.MonkeyPatch, *, amx: bool, gib: float) -> dict[str, Finding]:
-    """Findings by what they are of, memory by its dtype. amx: whether the processor has it.  gib: of memory."""
+    """Return findings by name, memory by dtype. amx: whether the CPU has AMX.  gib: its memory."""
     monkeypatch.setattr("voxcli.model.device.multiplies_bfloat16", lambda: amx)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr(doctor, "total_memory", lambda: int(gib * 2**30))

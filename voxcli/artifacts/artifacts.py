@@ -127,7 +127,7 @@ class Artifacts:
 
     @staticmethod
     def _part(job: Job, result: Result) -> Track:
-        """A line without words is the silence that it stands for."""
+        """Make the track of a finished line; a line without words becomes silence."""
         return (
             Track(job.out, job.pause_after, result.cues or ()) if result.ok else Track(None, result.duration_s or 0.0)
         )

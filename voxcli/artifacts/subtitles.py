@@ -24,7 +24,7 @@ KINDS: tuple[str, ...] = get_args(Subtitles)
 COLUMNS = 42  # the usual broadcast limit; Chinese, Japanese and Korean characters take two columns
 LINES = 2
 
-# A line may end after white space or beside a wide character, but closing marks stay with what they close.
+# A line may break at white space or next to a wide character, but not before a closing mark.
 _WIDE = "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6]"
 _CLOSING = (
     "[\u3001\u3002\uff0c\uff0e\uff01\uff1f\uff1a\uff1b\u300d\u300f\u3011\u300b\uff09\u201d\u2019\u30fc)\\]!?.,:;]"

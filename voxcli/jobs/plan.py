@@ -152,7 +152,7 @@ def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
 
 
 def check_voices(*paths: Path | None) -> None:
-    """What a command names for all its lines. Raises InputError: that is no fault of any line."""
+    """Check voices given for all lines of a command. Raises InputError, which ends the command, not single lines."""
     for path in filter(None, paths):
         _check_once(path, {})
 

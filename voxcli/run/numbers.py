@@ -33,8 +33,8 @@ def keep_numbers(
 
     refuse: raises InputError for a file that must not be written.
 
-    Returns the jobs, and how many of them have a number other than their position. Lines with the same text are told
-    apart by voice and settings, then by order.
+    Returns the jobs, and how many of them have a number other than their position. Lines with the same text are
+    distinguished by voice and settings, then by order.
     """
     named = {name for job in jobs if not job.numbered for name in (job.id, job.out.stem)}
     named |= {job.out.stem for job in jobs if _has_own_file(job)}
