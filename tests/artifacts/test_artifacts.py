@@ -94,12 +94,12 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"join": "a.WAV"}, r"the joined file and the file of a would be one file, .*a\.WAV: give them other"),
+        ({"join": "a.WAV"}, r"the joined file and the file of a would be the same file, .*a\.WAV: choose another"),
         ({"join": "book.xyz"}, "can't tell the format of"),
         ({"report": "report.txt"}, r"end its name with \.html, not 'report\.txt'"),
         (
             {"subtitles": "srt", "join": "a.flac"},
-            r"the subtitles of a\.flac and the subtitles of a\.wav would be one file",
+            r"the subtitles of a\.flac and the subtitles of a\.wav would be the same file",
         ),
     ],
 )
@@ -134,5 +134,5 @@ def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: d
     (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
     jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]
     named = {name: tmp_path / value if name != "subtitles" else value for name, value in wanted.items()}
-    with pytest.raises(InputError, match=rf"would overwrite the recording '.*{recording}': give it another name"):
+    with pytest.raises(InputError, match=rf"would overwrite the recording '.*{recording}': choose another name"):
         Artifacts(jobs, **named)

@@ -243,7 +243,7 @@ LONG = "x" * 300
     ("arguments", "code", "message"),
     [
         (["synth", "Hello.", "-o", f"{LONG}.wav"], 1, "L.wav: can't be written (File name too long)"),
-        (["synth", "Hello.", "-o", f"{LONG}/a.wav"], 1, "can't make the folder L: File name too long"),
+        (["synth", "Hello.", "-o", f"{LONG}/a.wav"], 1, "can't create the folder L: File name too long"),
         (["synth", "--file", LONG, "-o", "a.wav"], 2, "can't read L: File name too long"),
         (["synth", "Hello.", "-o", "a.wav", "--lora", LONG], 3, "L: there is no such LoRA folder"),
         (["synth", "Hello.", "-o", "a.wav", "--model", LONG], 3, "--model: L is not there"),
@@ -251,7 +251,7 @@ LONG = "x" * 300
         (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "has made (File name too long)"),
         (["clone", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["batch", LONG, "-o", "out"], 2, "can't read the manifest L: File name too long"),
-        (["batch", "lines.jsonl", "-o", LONG], 1, "can't make the folder L: File name too long"),
+        (["batch", "lines.jsonl", "-o", LONG], 1, "can't create the folder L: File name too long"),
         (
             ["batch", "lines.jsonl", "-o", "out", "--join", f"{LONG}.wav"],
             1,

@@ -55,28 +55,28 @@ MANIFEST = "would overwrite the manifest"
         # outputs that clash
         (
             [*BATCH, "--join", "linked/a.wav"],
-            "the joined file and the file of line 1 (a) would be one file, linked/a.wav",
+            "the joined file and the file of line 1 (a) would be the same file, linked/a.wav",
         ),
-        ([*BATCH, "--join", "out/A.WAV"], "the joined file and the file of line 1 (a) would be one file"),
+        ([*BATCH, "--join", "out/A.WAV"], "the joined file and the file of line 1 (a) would be the same file"),
         (
             [*BATCH, "--subtitles", "srt", "--join", "linked/b.flac"],
             "the subtitles of b.flac and the subtitles of b.wav",
         ),
         (
             [*BATCH, "--join", "out/a.wav/book.wav"],
-            "the joined file would lie in 'a.wav', which is the file of line 1 (a)",
+            "the joined file would be inside 'a.wav', which is the file of line 1 (a)",
         ),
         (
             [*BATCH, "--report", "linked/b.wav/deep/x.html"],
-            "the report would lie in 'b.wav', which is the file of line 2",
+            "the report would be inside 'b.wav', which is the file of line 2",
         ),
         (
             [*BATCH, "--join", "out/results.jsonl/x.wav"],
-            "would lie in 'results.jsonl', which is results.jsonl of the run",
+            "would be inside 'results.jsonl', which is results.jsonl of the run",
         ),
         (
             [*BATCH, "--report", "linked/.voxcpm2.lock/x.html"],
-            "would lie in '.voxcpm2.lock', which is .voxcpm2.lock of",
+            "would be inside '.voxcpm2.lock', which is .voxcpm2.lock of",
         ),
         # outputs that are the manifest
         (["batch", "page.html", "-o", "out", "--report", "page.html"], f"the report {MANIFEST} 'page.html'"),

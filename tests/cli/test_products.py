@@ -98,7 +98,7 @@ def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_re
     [
         (["--subtitles", "ass"], "subtitles are srt or vtt, not 'ass'"),
         (["--join", "book.doc"], "can't tell the format of 'book.doc'"),
-        (["--report", "report.pdf"], "end its name with .html"),
+        (["--report", "report.pdf"], "its name must end with .html"),
     ],
 )
 def test_a_wrong_product_is_refused_before_anything_is_made(

@@ -93,7 +93,7 @@ def test_a_folder_that_is_a_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file, not a folder"):
         prepare_folder(tmp_path / "file")
-    with pytest.raises(OutputError, match="can't make the folder"):
+    with pytest.raises(OutputError, match="can't create the folder"):
         prepare_folder(tmp_path / "file" / "below")
 
 

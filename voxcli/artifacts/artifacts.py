@@ -54,7 +54,7 @@ class Artifacts:
         self._results: dict[str, Result] = {}
         self._refuse_clashes(ProtectedInputs() if inputs is None else inputs)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
-            raise InputError(f"the report is a page: end its name with .html, not {quoted(report.name)}")
+            raise InputError(f"the report is an HTML page: its name must end with .html, not {quoted(report.name)}")
 
     @property
     def folders(self) -> set[Path]:
@@ -157,11 +157,11 @@ class Artifacts:
             registry.claim(job.out, job)
         for name, path in self._outputs():
             if (taken := registry.claim(path, name)) is not None:
-                raise InputError(f"{name} and {_file_of(taken)} would be one file, {path}: give them other names")
+                raise InputError(f"{name} and {_file_of(taken)} would be the same file, {path}: choose another name")
         for owner, found in registry.overwritten(inputs):
-            raise InputError(f"{_file_of(owner)} would overwrite {found}: give it another name")
+            raise InputError(f"{_file_of(owner)} would overwrite {found}: choose another name")
         for owner, folder, other in registry.in_the_way():
-            raise InputError(f"{_file_of(owner)} would lie in {quoted(folder)}, which is {_file_of(other)}")
+            raise InputError(f"{_file_of(owner)} would be inside {quoted(folder)}, which is {_file_of(other)}")
 
 
 def _file_of(owner: Job | str) -> str:

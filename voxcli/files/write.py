@@ -99,7 +99,7 @@ def make_folder(folder: Path) -> None:
     except FileExistsError as error:
         raise OutputError(f"{folder} is a file, not a folder") from error
     except OSError as error:
-        raise OutputError(f"can't make the folder {folder}: {error.strerror or error}") from error
+        raise OutputError(f"can't create the folder {folder}: {error.strerror or error}") from error
 
 
 def sweep(folders: Iterable[Path], before: float) -> None:
