@@ -57,7 +57,7 @@ def test_a_setting_is_declared_once() -> None:
 
 def test_options_override_the_preset_and_the_preset_the_base() -> None:
     group = SettingOptions("fast", cfg=3.0, seed=None)
-    assert group.settings(Settings(cfg=1.0, seed=4, steps=20)) == Settings(cfg=3.0, seed=4, steps=5)
+    assert group.settings(Settings(cfg=1.0, seed=4, steps=20)) == Settings(cfg=3.0, seed=4, steps=5, solver="ab2")
 
 
 def test_model_options_override_the_preset() -> None:
@@ -69,6 +69,20 @@ def test_numbers_on_the_command_line_reach_the_settings(monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("voxcli.cli.synth.speak", lambda job, *_: caught.append(job.settings))
     messages = ["--seed", "7", "--cfg", "1.5", "--steps", "9", "--min-seconds", "1", "--max-seconds", "2.5"]
-    messages += ["--max-chars", "30", "--normalize", "--format", "wav24", "--sample-rate", "8000", "--level", "-20"]
+    messages += [
+        "--max-chars",
+        "30",
+        "--solver",
+        "ab2",
+        "--normalize",
+        "--format",
+        "wav24",
+        "--sample-rate",
+        "8000",
+        "--level",
+        "-20",
+    ]
     assert run(["synth", "Hello.", "-o", "a.wav", *messages]) == 0
-    assert caught == [Settings(7, 1.5, 9, 1.0, 2.5, 30, True, "wav24", 8000, -20.0)]
+    numbers = {"seed": 7, "cfg": 1.5, "steps": 9, "min_seconds": 1.0, "max_seconds": 2.5, "max_chars": 30}
+    others = {"solver": "ab2", "normalize": True, "format": "wav24", "sample_rate": 8000, "level": -20.0}
+    assert caught == [Settings(**numbers, **others)]

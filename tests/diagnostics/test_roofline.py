@@ -9,6 +9,7 @@ from tests.checkpoints import tiny_config
 from voxcli.diagnostics.roofline import Cost, Rates, measure_rates, parameters, step_costs
 from voxcli.model.config import ModelConfig
 from voxcli.model.random import VOXCPM2
+from voxcli.model.solver import Solver
 from voxcli.model.transformer import Transformer
 from voxcli.model.voxcpm2 import VoxCPM2
 
@@ -27,7 +28,7 @@ def test_parameters_are_those_of_the_model(config: ModelConfig) -> None:
     assert parameters(config.residual_lm) == matrices(model.residual_lm)
     assert parameters(config.locenc) == matrices(model.feat_encoder.encoder)
     assert parameters(config.locdit) == matrices(model.feat_decoder.estimator.decoder)
-    glue = step_costs(config, 1, 10, 0, torch.bfloat16)["LMs"].bytes / 2 - parameters(config.base_lm)
+    glue = step_costs(config, 1, Solver("euler", 10), 0, torch.bfloat16)["LMs"].bytes / 2 - parameters(config.base_lm)
     names = (
         "fsq_layer",
         "enc_to_lm_proj",
@@ -45,7 +46,7 @@ def test_sizes_of_the_full_model() -> None:
     assert parameters(FULL.base_lm) == pytest.approx(1321e6, rel=1e-3)
     assert parameters(FULL.residual_lm) == pytest.approx(378e6, rel=2e-3)
     assert parameters(FULL.locdit) == pytest.approx(212e6, rel=0.03)  # without its time embeddings
-    costs = step_costs(FULL, 1, 10, 100, torch.bfloat16)
+    costs = step_costs(FULL, 1, Solver("ab2", 10), 100, torch.bfloat16)
     without_audio = [cost for name, cost in costs.items() if name != "audio decode"]
     assert sum(cost.bytes for cost in without_audio) == pytest.approx(7.7e9, rel=0.02), "one step reads 7.7 GB"
     assert sum(cost.flops for cost in without_audio) == pytest.approx(90e9, rel=0.05), (

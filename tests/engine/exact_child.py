@@ -19,6 +19,7 @@ import torch
 from voxcli import Engine, EngineConfig, Request, Sampling, build_prompt, demo_voice, load_model
 from voxcli.engine.exactness import examine
 from voxcli.kernels import torch_ops
+from voxcli.model.solver import SOLVERS
 from voxcli.model.voxcpm2 import VoxCPM2
 
 TEXTS = "The sun is rising.", "Two birds sing in the old tree.", "Go on.", "It was late when we came home."
@@ -45,12 +46,12 @@ def main(threads: Iterable[int]) -> None:
 
 
 def _requests(model: VoxCPM2, voice: torch.Tensor) -> list[Request]:
-    sampling = {"max_len": 4, "steps": 3}
+    sampling = {"max_len": 4, "steps": 3}  # and two solvers
     return [
         Request(
             text,
             build_prompt(model.tokenizer, text, patch_shape=model.patch_shape, reference=None if number % 2 else voice),
-            Sampling(seed=number, **sampling),
+            Sampling(seed=number, solver=SOLVERS[number // 2], **sampling),
         )
         for number, text in enumerate(TEXTS)
     ]

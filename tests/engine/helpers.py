@@ -10,6 +10,7 @@ import torch
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.model.prompt import build_prompt
+from voxcli.model.solver import SOLVERS
 from voxcli.model.voxcpm2 import VoxCPM2
 
 TEXTS = ("hello world", "abc", "a longer line of text", "你好世界", "xyz!", "one two three four", "hi", "大学生 hello")
@@ -38,7 +39,7 @@ LAYOUTS = ("zero-shot", "reference", "continuation", "both")
 
 
 def mixed(model: VoxCPM2, count: int) -> list[Request]:
-    """Requests that differ in layout, length, voice, seed, cfg and steps."""
+    """Requests that differ in layout, length, voice, seed, cfg, solver and steps."""
     return [
         request(
             model,
@@ -48,6 +49,7 @@ def mixed(model: VoxCPM2, count: int) -> list[Request]:
             voice=i,
             seed=i,
             cfg=(2.0, 1.0, 3.5)[i % 3],
+            solver=SOLVERS[i // 3 % 2],
             steps=(4, 2, 3)[i // 2 % 3],
             max_len=40,
         )

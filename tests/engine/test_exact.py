@@ -17,6 +17,7 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.engine.voices import VoiceEncoder
 from voxcli.kernels import torch_ops
+from voxcli.model.solver import SOLVERS
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
 
@@ -29,13 +30,25 @@ CFG = torch.linspace(1, 3, 194)
 
 def guided(velocity: torch.Tensor) -> torch.Tensor:
     rows = len(velocity)
-    return torch_ops.guided_step(NOISE[:rows], torch.cat((velocity, FREE[:rows])), CFG[:rows], 0.1)
+    return torch.stack(
+        torch_ops.guided_move(NOISE[:rows], torch.cat((velocity, FREE[:rows])), CFG[:rows], 0.1, -0.3), 1
+    )
 
 
 def mixed(model: VoxCPM2) -> list[Request]:
-    """Short ones of every layout; their lengths cross 32 positions, where a row's attention takes a longer span."""
+    """Short ones of every layout and solver; their lengths cross 32 positions, where attention takes a longer span."""
     return [
-        request(model, f"r{n}", TEXTS[n], layout=LAYOUTS[n % 4], voice=n, seed=n, steps=4 + n % 2, max_len=16 + n)
+        request(
+            model,
+            f"r{n}",
+            TEXTS[n],
+            layout=LAYOUTS[n % 4],
+            voice=n,
+            seed=n,
+            solver=SOLVERS[n // 2 % 2],
+            steps=4 + n % 2,
+            max_len=16 + n,
+        )
         for n in range(COUNT)
     ]
 
@@ -126,7 +139,7 @@ def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int
         lambda x: guided(x[: len(x) // 2, :256].view(-1, 4, 64)),
         lambda x: torch.tanh(x).mul_(9).round_(),
     ],
-    ids=["silu_mul", "silu", "rms_norm", "rotate", "snake", "guided_step", "tanh"],
+    ids=["silu_mul", "silu", "rms_norm", "rotate", "snake", "guided_move", "tanh"],
 )
 def test_what_lies_between_products_does_not_know_of_other_rows(
     threads: int, operation: Callable[[torch.Tensor], torch.Tensor]

@@ -7,7 +7,10 @@ import torch
 
 from voxcli.engine.graphs import BUCKETS, Captured, Capturer, PrefillGraphs, StepGraphs, bucket_for, pad
 from voxcli.engine.prefill import Size
+from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import Hidden
+
+EULER = Solver("euler", 10)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +35,10 @@ def test_padding_is_row_0() -> None:
 
 def test_a_capture_that_fails_falls_back_to_eager_with_one_remark(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    ran: list[tuple[list[int], int]] = []
+    ran: list[tuple[list[int], Solver]] = []
 
-    def step(rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
-        ran.append((rows.tolist(), solver_steps))
+    def step(rows: torch.Tensor, solver: Solver) -> torch.Tensor:
+        ran.append((rows.tolist(), solver))
         return torch.arange(len(rows), dtype=torch.uint8)
 
     def no_stream(*_: object) -> None:
@@ -44,8 +47,8 @@ def test_a_capture_that_fails_falls_back_to_eager_with_one_remark(monkeypatch: p
     monkeypatch.setattr(torch.cuda, "Stream", no_stream)
     graphs = StepGraphs(step, 4, Capturer(torch.device("cpu"), said.append))
     for _ in range(3):
-        assert graphs([2, 1, 3], 10).tolist() == [0, 1, 2]
-    assert ran == [([2, 1, 3, 0], 10)] * 3
+        assert graphs([2, 1, 3], EULER).tolist() == [0, 1, 2]
+    assert ran == [([2, 1, 3, 0], EULER)] * 3
     assert said == [
         "no CUDA graph for 4 requests at once, running them step by step: "
         "operation not permitted when stream is capturing"
@@ -66,24 +69,26 @@ def test_a_larger_graph_serves_until_capturing_would_have_been_cheaper() -> None
             captured.append(len(inputs[0]))
             return Captured(Graph(), inputs, work(*inputs))  # type: ignore[arg-type]
 
-    def step(rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
+    def step(rows: torch.Tensor, solver: Solver) -> torch.Tensor:
         ran.append(len(rows))
         return torch.zeros(len(rows), dtype=torch.uint8)
 
     graphs = StepGraphs(step, 256, Recorder(torch.device("cpu"), print))
-    assert len(graphs(list(range(1, 61)), 10)) == 60 and captured == [64]
+    assert len(graphs(list(range(1, 61)), EULER)) == 60 and captured == [64]
     for _ in range(12):  # 63 rows for nothing each time
-        assert len(graphs([5], 10)) == 1
+        assert len(graphs([5], EULER)) == 1
     assert captured == [64]
-    graphs([5], 10)
+    graphs([5], EULER)
     assert captured == [64, 1]
-    graphs([5, 7], 10)
-    graphs([5, 7], 4)
-    assert captured == [64, 1, 2], "of other solver steps there is none yet"
-    graphs(list(range(1, 100)), 10)
-    assert captured == [64, 1, 2, 128] == ran
+    graphs([5, 7], EULER)
+    graphs([5, 7], Solver("euler", 4))
+    assert captured == [64, 1, 2], "of other steps there is none yet"
+    graphs([5], Solver("ab2", 10))
+    assert captured == [64, 1, 2, 1], "nor of another solver"
+    graphs(list(range(1, 100)), EULER)
+    assert captured == [64, 1, 2, 1, 128] == ran
     graphs.forget()
-    graphs([5], 10)
+    graphs([5], EULER)
     assert captured[-1] == 1
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -93,18 +94,19 @@ def test_a_retry_that_ends_well_is_kept(tiny_model: VoxCPM2) -> None:
         torch.testing.assert_close(kept.latents, clip.latents, atol=1e-4, rtol=0)
 
 
-def test_cfg_and_steps_hold_for_every_patch(tiny_model: VoxCPM2) -> None:
+def test_cfg_solver_and_steps_hold_for_every_patch(tiny_model: VoxCPM2) -> None:
     """Each setting changes the last patch too, not the first alone."""
     base = dict(seed=3, max_len=12, min_len=11)
     requests = [
         request(tiny_model, "base", "hello", **base),
         request(tiny_model, "cfg", "hello", cfg=1.0, **base),
         request(tiny_model, "steps", "hello", steps=5, **base),
+        request(tiny_model, "solver", "hello", solver="ab2", **base),
     ]
     together, single = run(Engine(tiny_model), requests), alone(tiny_model, requests)
-    for name in ("base", "cfg", "steps"):
+    for name in ("base", "cfg", "steps", "solver"):
         assert_same(together[name], single[name])
-    for name in ("cfg", "steps"):
+    for name in ("cfg", "steps", "solver"):
         assert (together[name].latents[-1] - together["base"].latents[-1]).abs().max() > 1e-3  # type: ignore[index]
 
 
@@ -119,6 +121,7 @@ def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
     ("settings", "word"),
     [
         ({"steps": 1}, "steps"),
+        ({"solver": "heun"}, "solver must be one of euler, ab2, not 'heun'"),
         ({"steps": 0}, "steps"),
         ({"cfg": float("nan")}, "cfg"),
         ({"cfg": float("inf")}, "cfg"),
@@ -133,9 +136,9 @@ def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
         ({"seed": 2**63}, "seed"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings: dict[str, float], word: str) -> None:
+def test_settings_out_of_range_are_refused_by_name(settings: dict[str, Any], word: str) -> None:
     with pytest.raises(RequestError, match=word):
-        Sampling(**settings)  # type: ignore[arg-type]
+        Sampling(**settings)
 
 
 def test_ids_and_sizes_are_checked(tiny_model: VoxCPM2) -> None:

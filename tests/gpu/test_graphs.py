@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from voxcli.engine.config import EngineConfig
 from voxcli.engine.engine import Engine
 from voxcli.engine.graphs import BUCKETS
 from voxcli.engine.request import Clip, Request
+from voxcli.model.solver import SOLVERS
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
 
@@ -63,6 +65,22 @@ def test_replay_equals_eager_for_every_fill_of_a_bucket(model: VoxCPM2, bucket: 
         ours, theirs = run(graphs, requests), run(eager, requests)
         for name, clip in theirs.items():
             assert_same(ours[name], clip, 1e-6)
+
+
+@pytest.mark.parametrize("steps", [2, 5, 10])
+def test_replay_equals_eager_with_two_solvers_in_a_batch(model: VoxCPM2, steps: int) -> None:
+    """All rows end with the same step, so each solver's rows run in one bucket."""
+    base = {"layout": "reference", "steps": steps, "min_len": 5, "max_len": 6, "attempts": 1}
+    solvers = [SOLVERS[i % 2] for i in range(14)]
+    requests = [request(model, f"{i}", "hello world", seed=i, voice=i, solver=s, **base) for i, s in enumerate(solvers)]
+    others = [replace(one, sampling=replace(one.sampling, solver="euler")) for one in requests]
+    captured, eager = (Engine(model, EngineConfig(max_batch=14, graphs=graphs)) for graphs in (True, False))
+    ours, theirs, of_euler = run(captured, requests), run(eager, requests), run(eager, others)
+    for i, solver in enumerate(solvers):
+        assert_same(ours[f"{i}"], theirs[f"{i}"], 1e-6)
+        if solver == "ab2":  # by more than its last bits
+            gap = (ours[f"{i}"].latents[0] - of_euler[f"{i}"].latents[0]).abs().max()  # type: ignore[index]
+            assert gap > 0.02
 
 
 def test_poisoned_rows_and_pages_change_nothing(model: VoxCPM2) -> None:

@@ -18,7 +18,7 @@ PACKAGED = ["audiobook", "balanced", "dialogue", "fast", "low-memory", "phone", 
 
 def test_the_presets_of_the_package() -> None:
     assert preset_names() == PACKAGED
-    assert load_preset("fast") == {"steps": 5}
+    assert load_preset("fast") == {"solver": "ab2", "steps": 5}
     assert load_preset("low-memory") == {"max_chars": 160}
 
 

@@ -12,7 +12,8 @@ from voxcli.jobs.settings import DEFAULTS, SettingError, Settings
 
 def test_the_defaults_are_those_of_the_engine() -> None:
     engine = Sampling()
-    assert (DEFAULTS.seed, DEFAULTS.cfg, DEFAULTS.steps) == (engine.seed, engine.cfg, engine.steps)
+    for name in ("seed", "cfg", "steps", "solver"):
+        assert getattr(DEFAULTS, name) == getattr(engine, name)
 
 
 def test_an_update_says_some_and_none_says_nothing() -> None:
@@ -29,6 +30,7 @@ def test_an_update_says_some_and_none_says_nothing() -> None:
         ("cfg", -0.1),
         ("steps", 1),
         ("steps", 1001),
+        ("solver", "heun"),
         ("seed", 2**63),
         ("min_seconds", 0.0),
         ("min_seconds", 86_401.0),

@@ -118,10 +118,14 @@ def test_local_attention(
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(1, 2, 6), (5, 4, 64)])
-def test_guided_step(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("widths", [(0.13, 0.13), (0.13, -0.2), (0.13, 0.0), (1.0, 1.0)])
+def test_guided_move(shape: tuple[int, ...], widths: tuple[float, float], dtype: torch.dtype) -> None:
     x, velocity = draw(*shape), draw(2 * shape[0], *shape[1:], dtype=dtype, seed=1)
     cfg = torch.linspace(1, 3, shape[0]).to(DEVICE)
-    close(triton_ops.guided_step(x, velocity, cfg, 0.13), torch_ops.guided_step(x, velocity, cfg, 0.13))
+    ours, theirs = (ops.guided_move(x, velocity, cfg, *widths) for ops in (triton_ops, torch_ops))
+    for one, other in zip(ours, theirs, strict=True):
+        close(one, other)
+    assert (ours[0] is ours[1]) == (widths[0] == widths[1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

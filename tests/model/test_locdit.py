@@ -1,12 +1,24 @@
-"""The solver's schedule, against numbers worked out by hand and against float64."""
+"""The schedule of the reference's solver, against numbers worked out by hand and against float64; other solvers against
+a plain loop."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
+import torch
 
-from voxcli.model.locdit import euler_times, zero_init_steps
+from voxcli.model.locdit import euler_times
+from voxcli.model.solver import Move, Solver, ab2_times
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.model.weights import load_model
+
+
+@pytest.fixture(scope="module")
+def tiny_model(tiny_checkpoint: Path) -> VoxCPM2:
+    return load_model(tiny_checkpoint, device="cpu")
 
 
 def test_two_steps_by_hand() -> None:
@@ -26,7 +38,49 @@ def test_times_follow_the_formula(steps: int) -> None:
     assert all(width > 0 for width in widths)
 
 
-@pytest.mark.parametrize(("steps", "still"), [(2, 1), (10, 1), (48, 1), (49, 2), (74, 3)])
-def test_still_steps(steps: int, still: int) -> None:
-    """4 % of the steps + 1 points, at least one."""
-    assert zero_init_steps(steps) == still
+@pytest.mark.parametrize("steps", [2, 10, 60])
+def test_eulers_moves_are_the_references_widths(tiny_model: VoxCPM2, steps: int) -> None:
+    solver = Solver("euler", steps)
+    times, widths = euler_times(steps)
+    moves = tiny_model.feat_decoder.schedule(solver).moves
+    assert moves == tuple(Move(width, width) for width in widths[-solver.evaluations :])
+    assert len(times) - len(moves) == (2 if steps == 60 else 1)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("steps", [2, 3, 5, 10])
+def test_ab2_is_the_textbooks_loop(tiny_model: VoxCPM2, steps: int) -> None:
+    """Every velocity is that of one move of width 1, and is kept, as a textbook has it."""
+    generator = torch.Generator().manual_seed(steps)
+    rows, (patch, features) = 3, tiny_model.patch_shape
+    mu = torch.randn(rows, 2, tiny_model.config.locdit.hidden_size, generator=generator)
+    cond, noise = torch.randn(2, rows, patch, features, generator=generator)
+    cfg = torch.tensor([1.0, 2.0, 3.5])
+    decoder = tiny_model.feat_decoder
+
+    def velocity(x: torch.Tensor, time: float) -> torch.Tensor:
+        return x - decoder(mu, cond, x, cfg, decoder.schedule_of([time], [Move(1.0, 1.0)]))
+
+    x, times = noise, ab2_times(steps - 1)
+    before: tuple[torch.Tensor, float] | None = None
+    for time, following in pairwise(times):
+        v, width = velocity(x, time), time - following
+        if before is None:
+            x = x - width * v
+        else:
+            ratio = width / before[1]
+            x = x - width * ((1 + ratio / 2) * v - ratio / 2 * before[0])
+        before = v, width
+    made = decoder(mu, cond, noise, cfg, decoder.schedule(Solver("ab2", steps)))
+    torch.testing.assert_close(made, x, atol=1e-5, rtol=1e-5)
+    assert (made - noise).abs().max() > 0.01
+
+
+def test_ab2_takes_velocities_at_a_time_where_euler_takes_means(
+    tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decoder = tiny_model.feat_decoder
+    of = {name: decoder.schedule(Solver(name, 4)).time_tokens for name in ("euler", "ab2")}
+    monkeypatch.setattr(decoder, "mean_mode", True)
+    assert torch.equal(decoder.schedule(Solver("ab2", 4)).time_tokens, of["ab2"])
+    assert not torch.equal(decoder.schedule(Solver("euler", 4)).time_tokens, of["euler"])

@@ -120,6 +120,7 @@ CHANGES: dict[str, tuple[str, Change]] = {
     "a recording's content": ("voice changed", other_voice),
     "no recording": ("voice changed", lambda out, before: replace(before, ref=None)),
     "steps": ("settings changed", lambda out, before: replace(before, settings=Settings(steps=5))),
+    "solver": ("settings changed", lambda out, before: replace(before, settings=Settings(solver="ab2"))),
     "sample rate": ("settings changed", lambda out, before: replace(before, settings=Settings(sample_rate=8000))),
     "format": ("settings changed", lambda out, before: replace(before, format="wav24")),
     "seed": ("seed changed", lambda out, before: replace(before, settings=Settings(seed=7))),
@@ -154,6 +155,17 @@ def test_what_does_not_change_the_sound_changes_nothing(tmp_path: Path, change: 
     before = job(tmp_path, ref=voice(tmp_path / "v.wav"))
     run(tmp_path, [before])
     assert resume_plan(tmp_path, [SAME[change](tmp_path, before)]).todo == []
+
+
+def test_results_from_before_there_were_solvers_are_those_of_euler(tmp_path: Path) -> None:
+    jobs = [job(tmp_path), job(tmp_path, "b", settings=Settings(solver="ab2"))]
+    run(tmp_path, jobs)
+    named = {name: (result.fingerprint or {})["settings"] for name, result in read_results(tmp_path).items()}
+    assert named["a"] == {"cfg": 2.0, "steps": 10, "format": "wav"}, "as it was when there was no solver to name"
+    assert named["b"] == named["a"] | {"solver": "ab2"}
+    assert resume_plan(tmp_path, jobs).todo == []
+    jobs[1] = replace(jobs[1], settings=Settings(solver="euler"))
+    assert resume_plan(tmp_path, jobs).reasons == {"settings changed": 1}
 
 
 def test_another_model_speaks_everything_again(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,9 +16,16 @@ from voxcli.cli.values import number
 from voxcli.errors import InputError, quoted
 from voxcli.jobs.settings import DEFAULTS
 
+if TYPE_CHECKING:
+    from voxcli.diagnostics.bench import BenchReport
+    from voxcli.diagnostics.solver_error import SolverReport
+
+CONCURRENCY = "1,4,16"
+PROMPT_TOKENS = 50
 EXAMPLES = examples(
     "voxcpm2 bench --concurrency 1,8 --patches 20",
     "voxcpm2 bench --random-weights voxcpm2 --concurrency 64 --json > bench.json",
+    "voxcpm2 bench --solver-error",
 )
 
 
@@ -28,8 +35,15 @@ def register(app: typer.Typer) -> None:
 
 def bench(
     concurrency: Annotated[
-        str, option(MEASURE, "--concurrency", metavar="N,N,...", help="Numbers of concurrent requests to measure.")
-    ] = "1,4,16",
+        str | None,
+        option(
+            MEASURE,
+            "--concurrency",
+            metavar="N,N,...",
+            show_default=CONCURRENCY,
+            help="Numbers of concurrent requests to measure.",
+        ),
+    ] = None,
     patches: Annotated[
         int,
         option(
@@ -41,21 +55,31 @@ def bench(
         ),
     ] = 25,
     prompt_tokens: Annotated[
-        int,
+        int | None,
         option(
             MEASURE,
             "--prompt-tokens",
             metavar="N",
             parser=number("--prompt-tokens", int, 1, 4000),
+            show_default=str(PROMPT_TOKENS),
             help="Text tokens per request.",
         ),
-    ] = 50,
+    ] = None,
+    solver: Annotated[str | None, setting_option("solver")] = None,
     steps: Annotated[int | None, setting_option("steps")] = None,
     cfg: Annotated[float | None, setting_option("cfg")] = None,
     as_json: Annotated[bool, option(MEASURE, "--json", help="Print JSON instead of tables.")] = False,
     plot: Annotated[
         Path | None, option(MEASURE, "--plot", metavar="FILE", help="Also draw the results as an image.")
     ] = None,
+    solver_error: Annotated[
+        bool,
+        option(
+            MEASURE,
+            "--solver-error",
+            help="Measure the error of the solvers on this model instead of speed.",
+        ),
+    ] = False,
     random_weights: Annotated[
         str | None,
         option(MODEL, "--random-weights", metavar="voxcpm2", help="Measure a model of this size with random weights."),
@@ -69,15 +93,18 @@ def bench(
 
     Reports for each number of concurrent requests: time per step, real-time factor of a request, total throughput,
     the roofline of the device (its copy and matrix multiplication rates are measured first), and how the time of a
-    step is spent.
+    step is spent. With --solver-error: the error of each solver against 200 midpoint steps, with one more row for
+    --solver and --steps.
     """
     from rich.console import Console
 
     from voxcli.engine.load import ModelOptions, load_engine, random_engine
 
-    counts = _counts(concurrency)
-    settings = DEFAULTS.updated({"steps": steps, "cfg": cfg})
-    chosen = ModelOptions(model, device, dtype, max(counts))
+    settings = DEFAULTS.updated({"solver": solver, "steps": steps, "cfg": cfg})
+    if solver_error:
+        _refuse_beside_solver_error({"--concurrency": concurrency, "--prompt-tokens": prompt_tokens, "--plot": plot})
+    counts = _counts(concurrency or CONCURRENCY)
+    chosen = ModelOptions(model, device, dtype, 1 if solver_error else max(counts))
     if plot is not None:
         from voxcli.diagnostics.plot import check_plot, write_plot
 
@@ -87,20 +114,32 @@ def bench(
         raise InputError("--random-weights and --model exclude each other")
     loaded = random_engine(random_weights, chosen, notify) if random_weights else load_engine(chosen, notify)
 
-    from voxcli.diagnostics.bench import Workload, run_bench
+    from voxcli.model.solver import Solver
 
-    report = run_bench(
-        loaded,
-        counts,
-        Workload(patches, prompt_tokens, settings.steps, settings.cfg),
-        on_row=lambda requests: notify(f"{requests} concurrent ..."),
-    )
-    if plot is not None:
-        write_plot(report, plot)
+    asked = Solver(settings.solver, settings.steps)
+    report: BenchReport | SolverReport
+    if solver_error:
+        from voxcli.diagnostics.solver_error import measure_solvers
+
+        report = measure_solvers(loaded, settings.cfg, patches, asked, notify)
+    else:
+        from voxcli.diagnostics.bench import Workload, run_bench
+
+        load = Workload(patches, prompt_tokens or PROMPT_TOKENS, asked, settings.cfg)
+        report = run_bench(loaded, counts, load, on_row=lambda requests: notify(f"{requests} concurrent ..."))
+        if plot is not None:
+            write_plot(report, plot)
     if as_json:
         print(json.dumps(report.as_dict(), indent=1))
     else:
         Console().print(*report.tables(), sep="\n\n")
+
+
+def _refuse_beside_solver_error(others: dict[str, object]) -> None:
+    """Raise InputError where something was asked for that only a measurement of speed has."""
+    for name, value in others.items():
+        if value is not None:
+            raise InputError(f"--solver-error and {name} exclude each other")
 
 
 def _counts(text: str) -> list[int]:

@@ -27,6 +27,7 @@ from voxcli.engine.load import LoadedEngine
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import SynthesisError
 from voxcli.model.prompt import Prompt, build_prompt
+from voxcli.model.solver import Solver
 from voxcli.terminal import counted
 
 TEXT = "The quick brown fox jumps over the lazy dog, and the dog sleeps on in the warm light of the afternoon."
@@ -79,6 +80,7 @@ class BenchReport:
     patches: int
     patch_s: float
     prompt_tokens: int
+    solver: str
     steps: int
     cfg: float
     copy_gb_per_s: float
@@ -97,7 +99,7 @@ class BenchReport:
             title=f"{self.model}\n{self.device}, torch {self.torch}, {self.attention} attention",
             caption=(
                 f"per request: {self.patches} patches of {self.patch_s:.2f} s, "
-                f"{counted(self.prompt_tokens, 'token')} of text, {self.steps} steps, cfg {self.cfg:g}"
+                f"{counted(self.prompt_tokens, 'token')} of text, {Solver(self.solver, self.steps)}, cfg {self.cfg:g}"
             ),
         )
         for name in ("requests", "ms/step", "RTF", "RTF p99", "x real time", "first patch", "roofline"):
@@ -139,7 +141,7 @@ class Workload:
 
     patches: int
     prompt_tokens: int
-    steps: int
+    solver: Solver
     cfg: float
 
     @property
@@ -150,7 +152,14 @@ class Workload:
     def sampling(self, patches: int) -> Sampling:
         """Return sampling parameters that make exactly `patches` patches, ignoring the text and the stop head."""
         return Sampling(
-            seed=0, cfg=self.cfg, steps=self.steps, min_len=patches - 1, max_len=patches, ratio=1e6, attempts=1
+            seed=0,
+            cfg=self.cfg,
+            solver=self.solver.name,
+            steps=self.solver.steps,
+            min_len=patches - 1,
+            max_len=patches,
+            ratio=1e6,
+            attempts=1,
         )
 
 
@@ -180,7 +189,8 @@ def run_bench(
         patches=load.patches,
         patch_s=model.patch_s,
         prompt_tokens=load.prompt_tokens,
-        steps=load.steps,
+        solver=load.solver.name,
+        steps=load.solver.steps,
         cfg=load.cfg,
         copy_gb_per_s=rates.bytes_per_s / 1e9,
         matmul_tflops=rates.flops / 1e12,
@@ -224,8 +234,8 @@ def _measure(engine: Engine, requests: int, load: Workload, rates: Rates) -> Mea
     rtfs = sorted(arrival / clip.duration_s for clip, arrival in zip(clips, arrivals, strict=True))
     memory = torch.cuda.max_memory_allocated(device) / 1e9 if on_gpu else None
     ms_per_step = 1000 * wall / load.patches
-    costs = step_costs(engine.model.config, requests, load.steps, load.positions, engine.model.dtype)
-    parts = time_parts(engine, requests, load.positions, load.steps)
+    costs = step_costs(engine.model.config, requests, load.solver, load.positions, engine.model.dtype)
+    parts = time_parts(engine, requests, load.positions, load.solver)
     parts_ms = {name: 1000 * seconds for name, seconds in parts.items()}
     busy = busy_shares(lambda: _generate(engine, requests, load, load.patches)) if on_gpu else None
     if busy is not None:

@@ -11,12 +11,13 @@ import torch
 from voxcli.diagnostics.roofline import best_seconds
 from voxcli.engine.engine import Engine
 from voxcli.engine.step import next_positions
+from voxcli.model.solver import Solver
 
 REPEATS = 10
 
 
 @torch.inference_mode()
-def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int) -> dict[str, float]:
+def time_parts(engine: Engine, requests: int, positions: int, solver: Solver) -> dict[str, float]:
     """Return seconds per step of LocDiT, the LMs, LocEnc and the audio decode, for `requests` rows of `positions`.
 
     On CUDA each part is captured as a graph, as it runs in a step. Uses the engine's rows, so the engine must be idle.
@@ -30,7 +31,7 @@ def time_parts(engine: Engine, requests: int, positions: int, solver_steps: int)
     patch = torch.randn(requests, *model.patch_shape, device=device)
     mu = torch.randn(requests, 2, model.config.locdit.hidden_size, device=device, dtype=model.dtype)
     cfg = torch.full((requests,), 2.0, device=device)
-    schedule = model.feat_decoder.schedule(solver_steps)
+    schedule = model.feat_decoder.schedule(solver)
     embeds = model.encode_patches(patch)
     batch = next_positions(state, rows, positions + 1)
     frames = patch.repeat(1, REPEATS, 1)  # clips are decoded many patches at a time

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import torch
 
 from voxcli.model.config import ModelConfig, TransformerConfig
-from voxcli.model.locdit import zero_init_steps
+from voxcli.model.solver import Solver
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,10 @@ def parameters(config: TransformerConfig) -> int:
 
 
 def step_costs(
-    config: ModelConfig, requests: int, solver_steps: int, positions: int, dtype: torch.dtype
+    config: ModelConfig, requests: int, solver: Solver, positions: int, dtype: torch.dtype
 ) -> dict[str, Cost]:
     """Return the costs of the parts of one step, for `requests` requests with `positions` positions each."""
-    width = dtype.itemsize
-    evaluations = solver_steps - zero_init_steps(solver_steps)
+    width, evaluations = dtype.itemsize, solver.evaluations
     base, residual = parameters(config.base_lm), parameters(config.residual_lm)
     locdit, locenc = parameters(config.locdit), parameters(config.locenc)
     hidden, dit = config.lm_config.hidden_size, config.locdit.hidden_size

@@ -15,6 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 import torch
@@ -34,6 +35,7 @@ from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.errors import RequestError, in_one_line, quoted
 from voxcli.memory import is_out_of_memory
+from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.terminal import counted
 
@@ -216,10 +218,8 @@ class Engine:
                 sequence.admitted_at = time.perf_counter()
         self._prefill()
         ready = self._make_room([s for s in self.scheduler.running if s.ready])
-        for steps, group in groupby(
-            sorted(ready, key=lambda s: s.request.sampling.steps), lambda s: s.request.sampling.steps
-        ):
-            self._isolate(list(group), partial(self._decode, steps=steps))
+        for solver, group in groupby(sorted(ready, key=attrgetter("solver")), attrgetter("solver")):
+            self._isolate(list(group), partial(self._decode, solver=solver))
         self._queued = len(self._pending) - before
         self._collect_audio()
         if self.audio.no_room is not None:
@@ -278,9 +278,9 @@ class Engine:
         self.scheduler.add(sequence, first=True)
         self.counters.preemptions += 1
 
-    def _decode(self, sequences: list[Sequence], steps: int) -> None:
+    def _decode(self, sequences: list[Sequence], solver: Solver) -> None:
         self._set_noise([s for s in sequences if s.patches % BLOCK == 0])
-        flags = self.runner.decode([s.row for s in sequences], steps, max(s.length for s in sequences) + 1)
+        flags = self.runner.decode([s.row for s in sequences], solver, max(s.length for s in sequences) + 1)
         for sequence in sequences:
             sequence.patches += 1
             if sequence.patches == 1 and self.model.device.type == "cpu":

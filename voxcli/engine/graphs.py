@@ -17,6 +17,7 @@ import torch
 from voxcli.engine.prefill import Size
 from voxcli.engine.transfer import upload, upload_into
 from voxcli.memory import is_out_of_memory
+from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import Hidden
 from voxcli.terminal import counted
 
@@ -24,7 +25,7 @@ BUCKETS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 PADDING_ROW = 0
 IDLE_ROWS = 800  # of a step, that take about as long as a capture (0.15 s on an H200)
 
-Step = Callable[[torch.Tensor, int], torch.Tensor]  # rows int64[bucket], solver steps -> flags uint8[bucket]
+Step = Callable[[torch.Tensor, Solver], torch.Tensor]  # rows int64[bucket] -> flags uint8[bucket]
 Prefill = Callable[[Size, torch.Tensor, torch.Tensor], Hidden]  # size, layout, patches: see `prefill_step`
 
 Output = TypeVar("Output")
@@ -95,7 +96,7 @@ class Capturer:
 
 
 class StepGraphs:
-    """One for each (bucket, solver steps). Captured when first wanted; but where there is a larger one already, that
+    """One for each (bucket, solver). Captured when first wanted; but where there is a larger one already, that
     runs the rows, until it has run so many for nothing that capturing would have been cheaper: the end of a batch
     comes through every bucket, and stays in none.
 
@@ -106,28 +107,28 @@ class StepGraphs:
     def __init__(self, step: Step, largest: int, capturer: Capturer):
         """step: runs eagerly and depends on nothing but its rows and what lies in the state table."""
         self._step, self.largest, self._capturer = step, largest, capturer
-        self._captured: dict[tuple[int, int], Captured[torch.Tensor] | None] = {}
-        self._idle_rows: Counter[tuple[int, int]] = Counter()  # run for nothing, for want of such a graph
+        self._captured: dict[tuple[int, Solver], Captured[torch.Tensor] | None] = {}
+        self._idle_rows: Counter[tuple[int, Solver]] = Counter()  # run for nothing, for want of such a graph
 
-    def __call__(self, rows: list[int], solver_steps: int) -> torch.Tensor:
+    def __call__(self, rows: list[int], solver: Solver) -> torch.Tensor:
         """Queue one step of `rows`; their flags, uint8[len(rows)], on the device."""
-        bucket = self._bucket(bucket_for(len(rows), self.largest), solver_steps)
-        captured = self._captured[bucket, solver_steps]
+        bucket = self._bucket(bucket_for(len(rows), self.largest), solver)
+        captured = self._captured[bucket, solver]
         padded = pad(rows, bucket)
         if captured is None:
-            return self._step(upload(padded, self._capturer.device), solver_steps)[: len(rows)]
+            return self._step(upload(padded, self._capturer.device), solver)[: len(rows)]
         # The next replay overwrites the static flags, maybe before these have been read.
         return captured.replay(padded)[: len(rows)].clone()
 
-    def _bucket(self, wanted: int, solver_steps: int) -> int:
+    def _bucket(self, wanted: int, solver: Solver) -> int:
         """The wanted one, or a larger one that serves for now."""
-        if (wanted, solver_steps) not in self._captured:
-            larger = (b for (b, steps), captured in self._captured.items() if captured and steps == solver_steps)
+        if (wanted, solver) not in self._captured:
+            larger = (b for (b, of), captured in self._captured.items() if captured and of == solver)
             instead = min((b for b in larger if b > wanted), default=wanted)
-            self._idle_rows[wanted, solver_steps] += instead - wanted
-            if wanted < instead and self._idle_rows[wanted, solver_steps] < IDLE_ROWS:
+            self._idle_rows[wanted, solver] += instead - wanted
+            if wanted < instead and self._idle_rows[wanted, solver] < IDLE_ROWS:
                 return instead
-            self._captured[wanted, solver_steps] = self._capture(wanted, solver_steps)
+            self._captured[wanted, solver] = self._capture(wanted, solver)
         return wanted
 
     def forget(self) -> None:
@@ -135,11 +136,11 @@ class StepGraphs:
         self._captured.clear()
         self._idle_rows.clear()
 
-    def _capture(self, bucket: int, solver_steps: int) -> Captured[torch.Tensor] | None:
+    def _capture(self, bucket: int, solver: Solver) -> Captured[torch.Tensor] | None:
         """Captured on padding rows alone: a warm-up must not move anybody."""
         rows = torch.zeros(bucket, dtype=torch.int64, device=self._capturer.device)
         return self._capturer.capture(
-            lambda rows: self._step(rows, solver_steps),
+            lambda rows: self._step(rows, solver),
             (rows,),
             f"{counted(bucket, 'request')} at once",
             "running them step by step",

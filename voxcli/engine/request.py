@@ -15,6 +15,7 @@ import torch
 
 from voxcli.errors import RequestError, quoted
 from voxcli.model.prompt import Prompt
+from voxcli.model.solver import SOLVERS
 
 # "silence" is said of a clip by whoever finds that it ran on without a sound: the engine does not listen.
 StopReason = Literal["stop", "silence", "length", "cancelled", "error"]
@@ -35,7 +36,8 @@ class Sampling:
 
     seed:       of the request's own noise; None draws one, and the clip tells which.
     cfg:        classifier-free guidance scale.
-    steps:      Euler steps of the CFM solver (the first has zero velocity, so at least 2).
+    solver:     of the CFM, one of SOLVERS.
+    steps:      of the solver (the first has zero velocity, so at least 2).
     min_len:    the stop flag is obeyed only at step i > min_len, i counting from 0.
     max_len:    most patches, whatever the text.
     ratio:      a clip of at least ratio x target tokens patches is a bad case; generation ends ratio x tokens + 10.
@@ -44,6 +46,7 @@ class Sampling:
 
     seed: int | None = None
     cfg: float = 2.0
+    solver: str = "euler"
     steps: int = 10
     min_len: int = 2
     max_len: int = 2000
@@ -55,6 +58,8 @@ class Sampling:
             value = getattr(self, name)
             if not (isinstance(value, int) or (name == "seed" and value is None)):
                 raise RequestError(f"{name} must be a whole number, not {quoted(value)}")
+        if self.solver not in SOLVERS:
+            raise RequestError(f"solver must be one of {', '.join(SOLVERS)}, not {quoted(self.solver)}")
         if not math.isfinite(self.cfg) or self.cfg < 0:
             raise RequestError(f"cfg must be a number of at least 0, not {self.cfg}")
         if self.steps < 2:

@@ -20,6 +20,7 @@ from voxcli.engine.transfer import upload
 from voxcli.extras import install_hint
 from voxcli.kernels.attention import PagedAttention, TorchPagedAttention
 from voxcli.model.locdit import Schedule
+from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import Hidden, VoxCPM2
 
 
@@ -47,7 +48,7 @@ class Runner:
         self.cache = Cache.create(model.config, pages + 1, model.device, model.dtype)
         self.largest = rows
         self._context = self.state.block_table.shape[1] * PAGE_SIZE
-        self._schedules: dict[int, Schedule] = {}
+        self._schedules: dict[Solver, Schedule] = {}
         self.graphs: StepGraphs | None = None
         self.prefill_graphs: PrefillGraphs | None = None
         self._capturer: Capturer | None = None
@@ -77,7 +78,7 @@ class Runner:
             hidden.mu.fill_(torch.nan)
         return Hidden(hidden.mu[: exact.ends], hidden.stop[: exact.ends])
 
-    def decode(self, rows: list[int], solver_steps: int, max_kv: int) -> torch.Tensor:
+    def decode(self, rows: list[int], solver: Solver, max_kv: int) -> torch.Tensor:
         """Queue one step of `rows`; flags, uint8[len(rows)] on the device.
 
         max_kv: at least the longest of them, the new patch included.
@@ -86,10 +87,10 @@ class Runner:
             self.state.mu[rows] = torch.nan
         self.state.sync()
         if self.graphs is not None:
-            return self.graphs(rows, solver_steps)
+            return self.graphs(rows, solver)
         bucket = bucket_for(len(rows), self.largest) if self.padded else len(rows)
         on_device = upload(pad(rows, bucket), self.model.device)
-        return self._step(on_device, solver_steps, max_kv)[: len(rows)]
+        return self._step(on_device, solver, max_kv)[: len(rows)]
 
     def latents(self, spans: Sequence[tuple[list[int], int, int]]) -> Sequence[torch.Tensor]:
         """For each request's (pages, first, end) its patches at positions first .. end - 1, float32[n, patch_size,
@@ -118,10 +119,10 @@ class Runner:
     def _run_prefill(self, size: Size, layout: torch.Tensor, patches: torch.Tensor) -> Hidden:
         return prefill_step(self.model, self.cache, self.attend, size, layout, patches)
 
-    def _widest_step(self, rows: torch.Tensor, solver_steps: int) -> torch.Tensor:
-        return self._step(rows, solver_steps, self._context)
+    def _widest_step(self, rows: torch.Tensor, solver: Solver) -> torch.Tensor:
+        return self._step(rows, solver, self._context)
 
-    def _step(self, rows: torch.Tensor, solver_steps: int, max_kv: int) -> torch.Tensor:
-        if solver_steps not in self._schedules:
-            self._schedules[solver_steps] = self.model.feat_decoder.schedule(solver_steps)
-        return decode_step(self.model, self.state, self.cache, self.attend, rows, self._schedules[solver_steps], max_kv)
+    def _step(self, rows: torch.Tensor, solver: Solver, max_kv: int) -> torch.Tensor:
+        if solver not in self._schedules:
+            self._schedules[solver] = self.model.feat_decoder.schedule(solver)
+        return decode_step(self.model, self.state, self.cache, self.attend, rows, self._schedules[solver], max_kv)

@@ -9,12 +9,14 @@ import torch
 from voxcli.engine.noise import NoiseSource
 from voxcli.engine.prefill import Chunk
 from voxcli.engine.request import Request, Timings
+from voxcli.model.solver import Solver
 
 
 class Sequence:
     def __init__(self, request: Request, order: int, limit: int, seed: int):
         """limit: most patches of one attempt."""
         self.request = request
+        self.solver = Solver(request.sampling.solver, request.sampling.steps)
         self.order = order
         self.limit = limit
         self.seed = seed

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # These settings act through the spoken text, which has its own digest; the seed is a separate field.
 NOT_OF_THE_SOUND = ("seed", "max_chars", "normalize", "language", "descriptions")
+# Settings that came later, with the value that made all results from before: a fingerprint without one has that value.
+SINCE = {"solver": "euler"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ def read_fingerprint(value: object) -> Fingerprint | None:
 
 def _named(settings: Settings) -> dict[str, Any]:
     values = asdict(settings).items()
-    return {name: value for name, value in values if value is not None and name not in NOT_OF_THE_SOUND}
+    return {name: value for name, value in values if value is not None and not _is_unnamed(name, value)}
+
+
+def _is_unnamed(name: str, value: Any) -> bool:
+    return name in NOT_OF_THE_SOUND or (name in SINCE and value == SINCE[name])
 
 
 def _digest(value: object) -> str:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS
 from voxcli.errors import InputError, quoted
+from voxcli.model.solver import SOLVERS
 from voxcli.text.languages import LANGUAGES, language_name, language_tag, near_tag
 
 MIN_STEPS = 2  # the first step of the solver is empty
@@ -110,9 +111,15 @@ class Settings:
     )
     steps: int = setting(
         10,
-        "solver steps per patch of audio; more is finer and slower",
+        "solver steps per patch of audio, the first of them free with any solver; more is finer and slower",
         limits=(MIN_STEPS, MAX_STEPS),
         expected=f"from {MIN_STEPS} to {MAX_STEPS}",
+    )
+    solver: str = setting(
+        "euler",
+        "solver of the diffusion: `euler`, the reference's, or `ab2`, closer to the exact solution in as many steps",
+        metavar="|".join(SOLVERS),
+        choices=SOLVERS,
     )
     min_seconds: float | None = setting(
         None,

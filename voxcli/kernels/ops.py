@@ -158,17 +158,20 @@ def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: tor
     return torch_ops.join_tokens(prefix, slot, token, noisy)
 
 
-def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
-    """One Euler step along the guided velocity, with CFG-Zero*'s scale: the unconditional velocity is first scaled to
-    fit the conditional one (Fan et al. 2025).
+def guided_move(
+    z: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float, carry: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One move of a solver (see `voxcli.model.solver`) along the guided velocity, with CFG-Zero*'s scale: the
+    unconditional velocity is first scaled to fit the conditional one (Fan et al. 2025).
 
-    x: float32[batch, patch_size, feat_dim]; velocity: [2 * batch, ...], conditional then not; cfg: float32[batch].
+    z: float32[batch, patch_size, feat_dim]; velocity: [2 * batch, ...], conditional then not; cfg: float32[batch].
+    Returns z - width * v and z - carry * v: one tensor twice where width and carry are equal.
     """
-    if _fused(x):
+    if _fused(z):
         from voxcli.kernels import triton_ops
 
-        return triton_ops.guided_step(x, velocity, cfg, width)
-    return torch_ops.guided_step(x, velocity, cfg, width)
+        return triton_ops.guided_move(z, velocity, cfg, width, carry)
+    return torch_ops.guided_move(z, velocity, cfg, width, carry)
 
 
 def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:

@@ -177,11 +177,15 @@ def local_way(kv_heads: int, queries: int, dim: int, keys: int, dtype: torch.dty
     return exact.way_of(("local attention", kv_heads, queries, dim, keys, dtype), try_it, (AS_THEY_ARE, ONE_BY_ONE))
 
 
-def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
+def guided_move(
+    z: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float, carry: float
+) -> tuple[torch.Tensor, torch.Tensor]:
     guided, free = velocity.float().chunk(2)
     dot = (guided * free).sum((1, 2), keepdim=True)
     free = free * (dot / (free.square().sum((1, 2), keepdim=True) + 1e-8))
-    return x - width * (free + cfg[:, None, None] * (guided - free))
+    direction = free + cfg[:, None, None] * (guided - free)
+    x = z - width * direction
+    return x, x if carry == width else z - carry * direction
 
 
 def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:

@@ -207,8 +207,19 @@ def rope_and_write(
 
 
 @triton.jit
-def _guided_step_kernel(
-    x_ptr, velocity_ptr, cfg_ptr, out_ptr, batch, numbers, width, OVERLAP: tl.constexpr, BLOCK: tl.constexpr
+def _guided_move_kernel(
+    z_ptr,
+    velocity_ptr,
+    cfg_ptr,
+    x_out_ptr,
+    z_out_ptr,
+    batch,
+    numbers,
+    width,
+    carry,
+    TWO: tl.constexpr,
+    OVERLAP: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     wait_for_previous(OVERLAP)
     row = tl.program_id(0)
@@ -217,28 +228,37 @@ def _guided_step_kernel(
     guided = tl.load(velocity_ptr + row * numbers + column, mask=inside, other=0.0).to(tl.float32)
     free = tl.load(velocity_ptr + (batch + row) * numbers + column, mask=inside, other=0.0).to(tl.float32)
     free = free * (tl.sum(guided * free, 0) / (tl.sum(free * free, 0) + 1e-8))
-    x = tl.load(x_ptr + row * numbers + column, mask=inside, other=0.0)
-    x = x - width * (free + tl.load(cfg_ptr + row) * (guided - free))
-    tl.store(out_ptr + row * numbers + column, x, mask=inside)
+    z = tl.load(z_ptr + row * numbers + column, mask=inside, other=0.0)
+    direction = free + tl.load(cfg_ptr + row) * (guided - free)
+    tl.store(x_out_ptr + row * numbers + column, z - width * direction, mask=inside)
+    if TWO:
+        tl.store(z_out_ptr + row * numbers + column, z - carry * direction, mask=inside)
 
 
-def guided_step(x: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float) -> torch.Tensor:
-    x, velocity = x.contiguous(), velocity.contiguous()
-    out = torch.empty_like(x)
-    numbers = x[0].numel()
-    _guided_step_kernel[(len(x),)](
-        x,
+def guided_move(
+    z: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float, carry: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    z, velocity = z.contiguous(), velocity.contiguous()
+    two = carry != width
+    x_out = torch.empty_like(z)
+    z_out = torch.empty_like(z) if two else x_out
+    numbers = z[0].numel()
+    _guided_move_kernel[(len(z),)](
+        z,
         velocity,
         cfg,
-        out,
-        len(x),
+        x_out,
+        z_out,
+        len(z),
         numbers,
         width,
+        carry,
+        TWO=two,
         BLOCK=triton.next_power_of_2(numbers),
         num_warps=1,
-        **pdl_options(x),
+        **pdl_options(z),
     )
-    return out
+    return x_out, z_out
 
 
 @triton.jit

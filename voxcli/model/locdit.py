@@ -1,14 +1,15 @@
 """LocDiT and its CFM solver: from the hidden states of the two LMs to the next audio patch.
 
-The estimator sees [mu (2 tokens), time, condition (previous patch), noisy patch]: 11 tokens at full size. The solver
-is Euler with classifier-free guidance (the second half of the batch has mu = 0) and the optimized scale of CFG-Zero*
-(Fan et al. 2025), whose first steps have zero velocity and so cost nothing.
-Equals `UnifiedCFM` and `VoxCPMLocDiTV2` of the reference package.
+The estimator sees [mu (2 tokens), time, condition (previous patch), noisy patch]: 11 tokens at full size. Guidance is
+classifier-free (the second half of the batch has mu = 0) with the optimized scale of CFG-Zero* (Fan et al. 2025), whose
+first steps have zero velocity and so cost nothing.
+With Euler's solver it equals `UnifiedCFM` and `VoxCPMLocDiTV2` of the reference package.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,15 +17,16 @@ from torch import nn
 
 from voxcli.kernels import ops
 from voxcli.model.config import ModelConfig
+from voxcli.model.solver import Move, Solver, ab2_moves, ab2_times, zero_init_steps
 from voxcli.model.transformer import Linear, Transformer
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """The Euler steps that move: time embeddings [moves, hidden] and step widths (the time runs 1 -> 0)."""
+    """Time embeddings [moves, hidden] and moves of a solver (the time runs 1 -> 0)."""
 
     time_tokens: torch.Tensor
-    widths: tuple[float, ...]
+    moves: tuple[Move, ...]
 
 
 def euler_times(steps: int) -> tuple[list[float], list[float]]:
@@ -43,11 +45,6 @@ def euler_times(steps: int) -> tuple[list[float], list[float]]:
         if step < steps:
             width = time - span[step + 1]
     return times, widths
-
-
-def zero_init_steps(steps: int) -> int:
-    """Leading steps of zero velocity (CFG-Zero*)."""
-    return max(1, int((steps + 1) * 0.04))
 
 
 class TimestepEmbedding(nn.Module):
@@ -92,13 +89,21 @@ class LocDiT(nn.Module):
         self.mean_mode = config.dit_config.dit_mean_mode
         self.estimator = Estimator(config)
 
-    def schedule(self, steps: int) -> Schedule:
-        """Everything of the solver that depends on the number of steps alone."""
-        times, widths = euler_times(steps)
-        still = zero_init_steps(steps)
-        times, widths = times[still:], widths[still:]
-        deltas = widths if self.mean_mode else [0.0] * len(widths)
-        return Schedule(self.estimator.time_tokens(times, deltas), tuple(widths))
+    def schedule(self, solver: Solver) -> Schedule:
+        """All that depends on the solver alone."""
+        if solver.name == "ab2":
+            times = ab2_times(solver.evaluations)
+            return self.schedule_of(times[:-1], ab2_moves(times))
+        still = zero_init_steps(solver.steps)
+        times, widths = (values[still:] for values in euler_times(solver.steps))
+        return self.schedule_of(times, [Move(width, width) for width in widths], widths if self.mean_mode else None)
+
+    def schedule_of(
+        self, times: Sequence[float], moves: Sequence[Move], deltas: Sequence[float] | None = None
+    ) -> Schedule:
+        """deltas: over which a model of mean velocities takes the mean of each; None for velocities at a time."""
+        tokens = self.estimator.time_tokens(list(times), list(deltas or [0.0] * len(times)))
+        return Schedule(tokens, tuple(moves))
 
     def forward(
         self, mu: torch.Tensor, cond: torch.Tensor, noise: torch.Tensor, cfg: torch.Tensor, schedule: Schedule
@@ -117,9 +122,9 @@ class LocDiT(nn.Module):
         condition = net.cond_proj(cond.to(dtype))
         # The tokens before the noisy patch: only the time changes from step to step.
         prefix = torch.cat((guided, guided.new_zeros(2 * rows, 1, mu.shape[-1]), condition.repeat(2, 1, 1)), 1)
-        x = noise
-        for token, width in zip(schedule.time_tokens, schedule.widths, strict=True):
+        x = z = noise
+        for token, move in zip(schedule.time_tokens, schedule.moves, strict=True):
             tokens = ops.join_tokens(prefix, 2, token, net.in_proj(x.to(dtype)))
             hidden = net.decoder.local(tokens, slice(-self.patch_size, None))
-            x = ops.guided_step(x, net.out_proj(hidden), cfg, width)
+            x, z = ops.guided_move(z, net.out_proj(hidden), cfg, move.width, move.carry)
         return x

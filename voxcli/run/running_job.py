@@ -116,7 +116,13 @@ class RunningJob:
             # a length that was requested is never too long for the text: allow the clip to end by itself beyond it
             ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))
         return Sampling(
-            seed=self.seed, cfg=settings.cfg, steps=settings.steps, min_len=shortest, max_len=longest, ratio=ratio
+            seed=self.seed,
+            cfg=settings.cfg,
+            solver=settings.solver,
+            steps=settings.steps,
+            min_len=shortest,
+            max_len=longest,
+            ratio=ratio,
         )
 
 

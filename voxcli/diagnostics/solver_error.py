@@ -1,0 +1,176 @@
+"""How far the solvers' patches are from the exact ones, on states of the loaded model.
+
+A model speaks a few sentences; of each patch the inputs of LocDiT are kept: the hidden states of the LMs, the patch
+before, the noise and the guidance scale. Each solver then makes these patches again from the same inputs, and so does
+one that is as good as exact: 200 steps of the midpoint method, which begin where ten Euler steps begin to move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import torch
+from rich.table import Table
+
+from voxcli.diagnostics.bench import device_name
+from voxcli.engine.config import EngineConfig
+from voxcli.engine.engine import Engine
+from voxcli.engine.load import LoadedEngine
+from voxcli.engine.request import Request, Sampling
+from voxcli.errors import SynthesisError
+from voxcli.model.locdit import Schedule
+from voxcli.model.prompt import build_prompt
+from voxcli.model.solver import Move, Solver, warp
+from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.terminal import counted
+
+SENTENCES = (
+    "The ferry leaves the island twice a day, at noon and shortly before sunset.",
+    "Who left the green umbrella on the bench behind the station?",
+    "Seven white geese crossed the frozen lake without a sound.",
+    "Please close the gate, or the goats will eat the roses again.",
+    "In the evening my uncle repaired clocks for the whole village.",
+    "Thank you, that was a wonderful concert.",
+)
+SOLVERS = (
+    Solver("euler", 20),
+    Solver("euler", 10),
+    Solver("euler", 5),
+    Solver("ab2", 10),
+    Solver("ab2", 7),
+    Solver("ab2", 6),
+    Solver("ab2", 5),
+)
+EXACT_STEPS = 200
+ROWS = 64  # states at once
+
+
+@dataclass(frozen=True)
+class SolverError:
+    """error: root mean square of the difference to the exact patches, by that of the exact patches."""
+
+    solver: str
+    steps: int
+    evaluations: int
+    error: float
+
+
+@dataclass(frozen=True)
+class SolverReport:
+    """resolution: the error of half as many steps of the exact method. Errors near it say nothing."""
+
+    model: str
+    device: str
+    states: int
+    cfg: float
+    resolution: float
+    errors: tuple[SolverError, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def tables(self) -> list[Table]:
+        table = Table(
+            title=f"{self.model}\n{self.device}",
+            caption=(
+                f"relative RMS error of the patch against {EXACT_STEPS} midpoint steps; of {EXACT_STEPS // 2}: "
+                f"{self.resolution:.5f}; {counted(self.states, 'state')}, cfg {self.cfg:g}"
+            ),
+        )
+        for name in ("solver", "steps", "evaluations", "error"):
+            table.add_column(name, justify="left" if name == "solver" else "right")
+        for row in self.errors:
+            table.add_row(row.solver, str(row.steps), str(row.evaluations), f"{row.error:.4f}")
+        return [table]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """Inputs of LocDiT, a row for each patch: see `LocDiT.forward`."""
+
+    mu: torch.Tensor
+    cond: torch.Tensor
+    noise: torch.Tensor
+    cfg: torch.Tensor
+
+    def __len__(self) -> int:
+        return len(self.mu)
+
+    @torch.inference_mode()
+    def solve(self, model: VoxCPM2, schedule: Schedule) -> torch.Tensor:
+        """float64[states, patch_size, feat_dim]"""
+        patches = []
+        for first in range(0, len(self), ROWS):
+            rows = slice(first, first + ROWS)
+            made = model.next_patch(self.mu[rows], self.cond[rows], self.noise[rows], self.cfg[rows], schedule)
+            patches.append(made.double())
+        return torch.cat(patches)
+
+
+def measure_solvers(
+    loaded: LoadedEngine, cfg: float, patches: int, asked: Solver, notify: Callable[[str], None]
+) -> SolverReport:
+    """Of SOLVERS, and of the one asked for. patches: maximum of each sentence.  notify: takes what is done now."""
+    model = loaded.engine.model
+    notify("speaking ...")
+    states = collect_states(model, cfg, patches)
+    notify(f"{EXACT_STEPS} midpoint steps for {counted(len(states), 'state')} ...")
+    exact = states.solve(model, midpoint(model, EXACT_STEPS))
+    coarser = states.solve(model, midpoint(model, EXACT_STEPS // 2))
+    errors = []
+    for solver in dict.fromkeys((*SOLVERS, asked)):
+        made = states.solve(model, model.feat_decoder.schedule(solver))
+        errors.append(SolverError(*solver, solver.evaluations, relative_error(made, exact)))
+    return SolverReport(
+        loaded.name, device_name(model.device), len(states), cfg, relative_error(coarser, exact), tuple(errors)
+    )
+
+
+def relative_error(made: torch.Tensor, exact: torch.Tensor) -> float:
+    return float((made - exact).norm() / exact.norm())
+
+
+def collect_states(model: VoxCPM2, cfg: float, patches: int, texts: Iterable[str] = SENTENCES) -> States:
+    """Of all patches of the texts, spoken with the default solver. Raises SynthesisError."""
+    kept: list[tuple[torch.Tensor, ...]] = []
+    requests = [
+        Request(
+            str(seed),
+            build_prompt(model.tokenizer, text, patch_shape=model.patch_shape),
+            Sampling(seed=seed, cfg=cfg, max_len=patches, attempts=1),
+            decode=False,
+        )
+        for seed, text in enumerate(texts)
+    ]
+    # Each step runs in Python and with no row but those of requests: a graph's replay would call no hook.
+    engine = Engine(model, EngineConfig(max_batch=len(requests), graphs=False, pad_to_bucket=False))
+    hook = model.feat_decoder.register_forward_pre_hook(
+        lambda _, given: kept.append(tuple(part.clone() for part in given[:4]))
+    )
+    try:
+        for clip in engine.generate(requests):
+            if clip.error is not None:
+                raise SynthesisError(f"no states to measure: {clip.error}")
+    finally:
+        hook.remove()
+    return States(*(torch.cat(parts) for parts in zip(*kept, strict=True)))
+
+
+def midpoint(model: VoxCPM2, steps: int) -> Schedule:
+    """The midpoint method from where ten Euler steps begin, in the reference's time, on velocities at a time."""
+    return model.feat_decoder.schedule_of(*midpoint_moves([warp(0.9 * (1 - i / steps)) for i in range(steps + 1)]))
+
+
+def midpoint_moves(grid: Sequence[float]) -> tuple[list[float], list[Move]]:
+    """Times and moves of steps between the times of a grid: a move of half a width, then one of the whole width from
+    where that one began.
+    """
+    times, moves = [], []
+    for time, following in pairwise(grid):
+        width = time - following
+        times += [time, time - width / 2]
+        moves += [Move(width / 2, 0.0), Move(width, width)]
+    return times, moves
