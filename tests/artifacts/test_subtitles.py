@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from voxcli.artifacts.subtitles import COLUMNS, LINES, _width, srt, subtitles_path, vtt, wrap, write_subtitles
 from voxcli.jobs.cues import make_cues
 from voxcli.jobs.result import Cue
-from voxcli.text.split import Segment
+from voxcli.text.script import SpokenSegment
 
 CUES = [
     Cue(0.0, 1.92, "The sun is rising."),
@@ -41,17 +41,17 @@ def test_vtt_is_golden() -> None:
 
 def test_nothing_in_a_text_is_taken_for_markup() -> None:
     hostile = [Cue(0, 1, "a <b>bold</b> move\n\n2\n00:00:09,000 --> 00:00:10,000\nif x < 3 {\\an8}top")]
-    lines = srt(hostile).split("\n")
-    assert lines[:2] == ["1", "00:00:00,000 --> 00:00:01,000"]
-    text = "\n".join(lines[2:])
-    assert "\n\n" not in text
+    blocks = [block.split("\n") for block in srt(hostile).rstrip("\n").split("\n\n")]
+    assert [block[0] for block in blocks] == [str(number) for number in range(1, len(blocks) + 1)]
+    assert blocks[0][1].startswith("00:00:00,000 --> ") and blocks[-1][1].endswith(" --> 00:00:01,000")
+    text = "\n".join("\n".join(block[2:]) for block in blocks)
     assert "-->" not in text
     assert "<b>" not in text and "{\\" not in text
     assert "if x < 3" in text.replace("\n", " ")
     assert text.replace("\u2060", "").split() == hostile[0].text.split()
-    cue = vtt(hostile).split("\n\n")[1]
-    assert "<" not in cue and cue.count("-->") == 1
-    assert "a &lt;b&gt;bold&lt;/b&gt; move" in cue
+    cues = vtt(hostile).split("\n\n")[1:]
+    assert all("<" not in cue and cue.count("-->") == 1 for cue in cues)
+    assert "a &lt;b&gt;bold&lt;/b&gt; move" in cues[0]
 
 
 def test_nothing_to_say_is_a_valid_file() -> None:
@@ -87,13 +87,18 @@ def test_any_text_fits_the_screen_keeps_its_letters_and_its_time(text: str, star
 
 
 def test_cues_follow_the_clips_and_their_pauses() -> None:
-    segments = [Segment("(a warm voice)One.", 0.3), Segment("Two.", 0.15), Segment("Three.", 0.0)]
+    segments = [
+        SpokenSegment("(a warm voice)One.", 0.3, "One."),
+        SpokenSegment("Two,", 0.15, "Two"),
+        SpokenSegment("Three.", 0.0, "Three."),
+    ]
     assert make_cues(segments, [16_000, 8_000, 8_000], 16_000, 10**9) == (
         Cue(0.0, 1.0, "One."),
-        Cue(1.3, 1.8, "Two."),
+        Cue(1.3, 1.8, "Two"),
         Cue(1.95, 2.45, "Three."),
     )
-    assert make_cues(segments, [16_000, 8_000, 8_000], 16_000, 24_000) == (Cue(0.0, 1.0, "One."), Cue(1.3, 1.5, "Two."))
+    assert make_cues(segments, [16_000, 8_000, 8_000], 16_000, 24_000) == (Cue(0.0, 1.0, "One."), Cue(1.3, 1.5, "Two"))
+    assert make_cues(segments[:1], [16_000], 16_000, 10**9, 2.0) == (Cue(2.0, 3.0, "One."),)
     assert Cue(1.0, 2.0, "One.").later(10.0) == Cue(11.0, 12.0, "One.")
 
 
@@ -102,3 +107,10 @@ def test_the_file_lies_beside_the_sound(tmp_path: Path) -> None:
     assert path == tmp_path / "chapter.1.vtt"
     write_subtitles(path, [Cue(0.0, 1.0, "\u597d\u3002")], "vtt")
     assert path.read_bytes() == "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\n\u597d\u3002\n".encode()
+
+
+def test_lines_of_a_cue_are_lines_on_the_screen() -> None:
+    assert srt([Cue(0.0, 3.0, "two eggs\nmilk\na pan")]).split("\n\n")[0] == (
+        "1\n00:00:00,000 --> 00:00:02,167\ntwo eggs\nmilk"
+    )
+    assert srt([Cue(0.0, 3.0, "two eggs\nmilk\na pan")]).endswith("\na pan\n")

@@ -170,8 +170,8 @@ def text(data: bytes) -> None:
     except InputError as error:  # its pauses are too long
         told_in_a_line(str(error))
         return
-    assert all(is_speakable(piece.text) and piece.pause_s >= 0 for piece in script.pieces)
-    assert letters("".join(piece.written for piece in script.pieces)) == letters(script.body)
+    assert all(is_speakable(piece.text) and piece.pause_s >= 0 for piece in script.segments)
+    assert letters("".join(piece.written for piece in script.segments)) == letters(script.body)
 
 
 def letters(words: str) -> str:

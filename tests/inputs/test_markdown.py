@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from voxcli.inputs.markdown import Block, blocks
+from voxcli.inputs.markdown import Block, blocks, read_whole
 from voxcli.inputs.rows import Remarks
 
 
@@ -21,9 +21,9 @@ def test_headings_paragraphs_and_list_items_are_blocks_with_their_lines() -> Non
         Block(1, "Chapter One"),
         Block(3, "It was dark,\nand cold."),
         Block(6, "Part two"),
-        Block(8, "one"),
-        Block(9, "two"),
-        Block(10, "nested"),
+        Block(8, "one", True),
+        Block(9, "two", True),
+        Block(10, "nested", True),
         Block(12, "quoted"),
         Block(14, "* * *"),
         Block(15, "End."),
@@ -91,3 +91,21 @@ def test_marks_without_end_take_time_by_their_number(mark: str) -> None:
 
     cost(100)
     assert cost(20_000) < 40 * max(cost(2_000), 0.01)
+
+
+def test_lists_are_paragraphs_of_a_whole_text_with_the_words_before_them() -> None:
+    text = "You need:\n\n- two eggs\n- milk\n\n# One\n\n1. It was dark.\n\nEnd."
+    assert read_whole(text, Remarks()) == "You need:\n- two eggs\n- milk\n\nOne\n\n- It was dark.\n\nEnd."
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('Wait.\n\n<break time="1s"/>\n\nGo.', 'Wait.\n\n<break time="1s"/>\n\nGo.'),
+        ('Wait. <break time="1s"/> Go.', 'Wait. <break time="1s"/> Go.'),
+        ("x <y> z", "x <y> z"),
+        ("a <kbd>key</kbd> and<br>more <wbr>words", "a key and\nmore words"),
+    ],
+)
+def test_pauses_and_prose_in_angle_brackets_stay(text: str, expected: str) -> None:
+    assert read_whole(text, Remarks()) == expected

@@ -143,3 +143,8 @@ def test_the_words_spoken_are_the_words_written(text: str, bound: int) -> None:
     assert "".join(filter(str.isalnum, "".join(segment.text for segment in script.segments))) == expected
     assert "".join(filter(str.isalnum, "".join(segment.written for segment in script.segments))) == expected
     assert all(is_speakable(segment.text) and max(segment.text) < "\ue000" for segment in script.segments)
+
+
+def test_lines_that_are_heard_are_lines_of_what_is_written() -> None:
+    (segment,) = read_script("You need:\n- two eggs\n- milk").segments
+    assert (segment.text, segment.written) == ("You need: two eggs; milk.", "You need: two eggs\nmilk")

@@ -80,7 +80,7 @@ def _clock(seconds: float, mark: str) -> str:
 def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
     """Split cues into parts that fit the screen, with line breaks."""
     for cue in cues:
-        screens = list(_screens(" ".join(cue.text.split())))
+        screens = list(_screens(cue.text))
         weights = list(accumulate(expected_seconds(screen) for screen in screens))
         start = cue.start
         for weight, screen in zip(weights, screens, strict=True):
@@ -90,14 +90,27 @@ def _shown(cues: Iterable[Cue]) -> Iterator[Cue]:
 
 
 def _screens(text: str) -> Iterator[str]:
-    """Split a text at sentences and clauses into parts of at most LINES lines."""
-    if not text:
+    """Split a text at lines, sentences and clauses into parts of at most LINES lines. Short lines share a screen."""
+    screen: list[str] = []
+    for line in text.split("\n"):
+        for number, part in enumerate(_parts(" ".join(line.split()))):
+            if screen and (number or len(screen) + len(part) > LINES):
+                yield "\n".join(screen)
+                screen = []
+            screen += part
+    if screen:
+        yield "\n".join(screen)
+
+
+def _parts(line: str) -> Iterator[list[str]]:
+    """Split a line at sentences and clauses into parts of at most LINES lines on the screen."""
+    if not line:
         return
-    fitting = COLUMNS * LINES * len(text) // max(1, _width(text))  # characters, wide ones among them
-    for part in split(text, max(1, fitting)):
+    fitting = COLUMNS * LINES * len(line) // max(1, _width(line))  # characters, wide ones among them
+    for part in split(line, max(1, fitting)):
         lines = wrap(part.text)
         for first in range(0, len(lines), LINES):
-            yield "\n".join(lines[first : first + LINES])
+            yield lines[first : first + LINES]
 
 
 def wrap(text: str, columns: int = COLUMNS) -> list[str]:

@@ -15,7 +15,7 @@ from voxcli.inputs.columns import Columns
 from voxcli.inputs.detect import Format, detect
 from voxcli.inputs.encoding import NotText, decode
 from voxcli.inputs.filelist import read_filelist
-from voxcli.inputs.markdown import blocks, read_markdown
+from voxcli.inputs.markdown import read_markdown, read_whole
 from voxcli.inputs.rows import RawRow, Remarks, read_json, read_json_lines, read_lines
 from voxcli.inputs.signatures import Refusal, binary_kind, unreadable_kind
 from voxcli.inputs.spreadsheet import read_spreadsheet
@@ -140,7 +140,7 @@ def read_prose(document: Document, remarks: Remarks) -> str:
         case "text":
             return document.text
         case "markdown":
-            return "\n\n".join(block.text for block in blocks(document.text, remarks))
+            return read_whole(document.text, remarks)
         case "srt" | "vtt":
             rows = list(read_cues(document.text, remarks))
             for row in rows:

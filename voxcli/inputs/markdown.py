@@ -21,20 +21,35 @@ _NOTE = re.compile(r"^\[\^[^\]\n]{1,100}\]:.*(?:\n(?:[ \t]+\S.*|[ \t]*(?=\n[ \t]
 _NOTE_MARK = re.compile(r"\[\^[^\[\]\s]{1,100}\]")
 _SPOKEN_TAG = re.compile(r"<break\b[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-z/!?][^<>]*>", re.IGNORECASE)
+_BARE = re.compile(r"<([a-z][a-z0-9]*)>", re.IGNORECASE)
+_ALONE = frozenset(["br", "hr", "img", "input", "li", "p", "wbr"])  # HTML tags that need no closing one
 _BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 
 
 class Block(NamedTuple):
-    """line: where it begins, from 1."""
+    """line: where it begins, from 1.  item: it is part of a list."""
 
     line: int
     text: str
+    item: bool = False
 
 
 def read_markdown(text: str, remarks: Remarks) -> Iterator[RawRow]:
     """A row for each block."""
     for block in blocks(text, remarks):
         yield RawRow(block.line, {"text": block.text})
+
+
+def read_whole(text: str, remarks: Remarks) -> str:
+    """The words of a document, its blocks as paragraphs; a list is one, with the words that introduce it."""
+    parts: list[str] = []
+    before = Block(0, "")
+    for block in blocks(text, remarks):
+        if parts:
+            parts.append("\n" if block.item and (before.item or before.text.endswith(":")) else "\n\n")
+        parts.append(f"- {block.text}" if block.item else block.text)
+        before = block
+    return "".join(parts)
 
 
 def blocks(text: str, remarks: Remarks) -> Iterator[Block]:
@@ -55,7 +70,9 @@ def blocks(text: str, remarks: Remarks) -> Iterator[Block]:
 
 def _blocks(tokens: Sequence[Token], first: int, remarks: Remarks) -> Iterator[Block]:
     cells: list[str] | None = None
+    depth = 0  # of lists
     for token in tokens:
+        depth += token.nesting * token.type.startswith("list_item")
         line = first + (token.map[0] if token.map else 0) + 1
         if token.type in ("fence", "code_block"):
             remarks.left_out["code block"] += 1
@@ -75,11 +92,12 @@ def _blocks(tokens: Sequence[Token], first: int, remarks: Remarks) -> Iterator[B
             if cells is not None:
                 cells.append(words)
             elif words:
-                yield Block(line, words)
+                yield Block(line, words, depth > 0)
 
 
 def _inline(tokens: Sequence[Token]) -> str:
     parts = []
+    tags = "".join(token.content.lower() for token in tokens if token.type == "html_inline")
     for token in tokens:
         if token.type in ("text", "code_inline", "text_special"):
             parts.append(token.content)
@@ -88,19 +106,29 @@ def _inline(tokens: Sequence[Token]) -> str:
         elif token.type == "image":
             parts.append(_inline(token.children or []))
         elif token.type == "html_inline":
-            if _SPOKEN_TAG.fullmatch(token.content):
+            if _SPOKEN_TAG.fullmatch(token.content) or _is_prose(token.content, tags):
                 parts.append(token.content)
             elif _BREAK.fullmatch(token.content):
                 parts.append("\n")
     return _NOTE_MARK.sub("", "".join(parts)).strip()
 
 
+def _is_prose(tag: str, tags: str) -> bool:
+    """Whether what looks like a tag is none of HTML's: "x <y> z", with nothing that closes it."""
+    found = _BARE.fullmatch(tag)
+    return found is not None and found[1].lower() not in _ALONE and f"</{found[1].lower()}" not in tags
+
+
 def _html_text(source: str) -> str:
     """The words of a piece of HTML, without comments, scripts and styles."""
     for start, end in (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>")):
         source = _without(source, start, end)
-    words = html.unescape(_TAG.sub("", _BREAK.sub("\n", source)))
+    words = html.unescape(_TAG.sub(_without_tag, _BREAK.sub("\n", source)))
     return "\n".join(line for line in map(str.strip, words.split("\n")) if line)
+
+
+def _without_tag(tag: re.Match[str]) -> str:
+    return tag[0] if _SPOKEN_TAG.fullmatch(tag[0]) else ""
 
 
 def _without(source: str, start: str, end: str) -> str:

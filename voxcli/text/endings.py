@@ -24,6 +24,7 @@ __all__ = [
     "finish",
     "heard",
     "written",
+    "written_lines",
 ]
 
 VERSE_END, SENTENCE_END, SCENE = "\ue001", "\ue002", "\ue003"
@@ -83,6 +84,11 @@ def heard(text: str) -> str:
 def written(text: str) -> str:
     """Return `text` as it was written, on one line."""
     return " ".join(PRIVATE.sub(" ", text).split())
+
+
+def written_lines(text: str) -> str:
+    """Return `text` as it was written, with the ends of lines that are heard."""
+    return "\n".join(filter(None, map(written, _END.split(text))))
 
 
 def _mark(end: re.Match[str]) -> str:

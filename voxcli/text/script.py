@@ -22,7 +22,7 @@ from voxcli.text.description import (
     split_control,
     without_leading_brackets,
 )
-from voxcli.text.endings import SCENE, SENTENCE_END, VERSE_END, continued, finish, heard, written
+from voxcli.text.endings import SCENE, SENTENCE_END, VERSE_END, continued, finish, heard, written, written_lines
 from voxcli.text.lexicon import Lexicon
 from voxcli.text.markup import PAUSE, TextNotes, left_over_tags
 from voxcli.text.normalize import normalize
@@ -57,7 +57,7 @@ class ScriptOptions:
 
 @dataclass(frozen=True)
 class SpokenSegment:
-    """text: as the model gets it.  pause_s: silence after it.  written: its words as they stand in the text."""
+    """text: as the model gets it.  pause_s: silence after it.  written: its words, in lines, as in the text."""
 
     text: str
     pause_s: float
@@ -173,7 +173,7 @@ def _passage(words: str, options: ScriptOptions, ended: Callable[[str], str]) ->
     for number, (part, original) in enumerate(zip(parts, originals, strict=True)):
         text = _with_end(_said(part.text, options), part, ended if number == len(parts) - 1 else finish)
         if is_speakable(text):
-            segments.append(SpokenSegment(text, part.pause_s, written(original)))
+            segments.append(SpokenSegment(text, part.pause_s, written_lines(original)))
         elif segments:  # marks alone that fill a segment
             segments[-1] = replace(segments[-1], pause_s=max(segments[-1].pause_s, part.pause_s))
     if segments:
