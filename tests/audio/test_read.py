@@ -165,7 +165,7 @@ def test_samples_at_the_limit_of_floats_are_scaled_down_too(tmp_path: Path) -> N
     soundfile.write(path, samples, RATE, subtype="FLOAT")
     voice = read_voice(path, RATE)  # a warning would be an error here
     assert voice.samples.tolist()[:3] == pytest.approx([-1, 1, 1], rel=1e-6)
-    assert voice.notes == ("scaled down by 3.4e+38: its samples went beyond full scale",)
+    assert voice.notes == ("scaled down by 3.4e+38: its samples exceeded full scale",)
 
 
 def test_a_long_recording_is_cut_at_a_pause(tmp_path: Path) -> None:

@@ -464,12 +464,12 @@ def test_a_preset_with_a_nul_is_a_problem_of_its_line(tmp_path: Path, preset: st
 @pytest.mark.parametrize(
     ("out", "told"),
     [
-        ("results.jsonl/a.wav", "out can't lie below results.jsonl: the run itself writes that file"),
-        ("Results.JSONL/deep/a.wav", "out can't lie below Results.JSONL: the run itself writes that file"),
-        (".voxcpm2.lock/a.wav", "out can't lie below .voxcpm2.lock: the run itself writes that file"),
+        ("results.jsonl/a.wav", "out can't be inside results.jsonl: the run itself writes that file"),
+        ("Results.JSONL/deep/a.wav", "out can't be inside Results.JSONL: the run itself writes that file"),
+        (".voxcpm2.lock/a.wav", "out can't be inside .voxcpm2.lock: the run itself writes that file"),
         ("there.wav", "output 'there.wav' is an existing folder: name a file"),
         ("deep/there", "output 'there.wav' is an existing folder: name a file"),
-        ("file.wav/deep/a.wav", "out can't lie below {out}/file.wav: that is a file"),
+        ("file.wav/deep/a.wav", "out can't be inside {out}/file.wav: that is a file"),
     ],
 )
 def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, out: str, told: str) -> None:

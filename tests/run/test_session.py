@@ -151,7 +151,7 @@ def test_a_file_has_the_rate_and_the_level_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_rate_the_format_does_not_know_is_refused_at_once(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"format ogg knows the sample rates 8000, .* not 44100"):
+    with pytest.raises(InputError, match=r"format ogg supports the sample rates 8000, .* not 44100"):
         Job("a", "Hello.", tmp_path / "a.ogg", "ogg", settings=Settings(sample_rate=44_100))
 
 

@@ -167,7 +167,7 @@ def _gain(path: Path, samples: NDArray[np.float32], rate: int) -> tuple[float, s
     if rms < SILENT_RMS:
         raise AudioError(f"{printable(path)}: there is only silence in it (level {_db(rms)})")
     if peak > 1.0:
-        return 1.0 / peak, f"scaled down by {peak:.3g}: its samples went beyond full scale"
+        return 1.0 / peak, f"scaled down by {peak:.3g}: its samples exceeded full scale"
     gain = min(LIFTED_RMS / rms, PEAK / peak)
     if rms < QUIET_RMS and gain > 1.0:
         return gain, f"lifted by {20 * math.log10(gain):.0f} dB: its level was {_db(rms)}"

@@ -166,7 +166,7 @@ class VoiceOptions(OptionGroup):
         if self.voice is None:
             return None
         if self.ref is not None:
-            raise InputError("--voice and --ref exclude each other: a named voice is made of a recording already")
+            raise InputError("--voice and --ref exclude each other: a named voice already contains a recording")
         from voxcli.voices.store import voice_path
 
         return voice_path(self.voice)

@@ -59,12 +59,12 @@ class Job:
         if self.control and self.prompt_audio is not None:
             raise InputError("control and prompt_audio exclude each other: a voice is described or continued, not both")
         if self.voice is not None and len(self.voices) > 1:
-            raise InputError("voice excludes ref and prompt_audio: a named voice is made of a recording already")
+            raise InputError("voice excludes ref and prompt_audio: a named voice already contains a recording")
         if not 0 <= self.pause_after <= MAX_PAUSE:
             raise InputError(f"pause_after must be from 0 to {MAX_PAUSE:g} seconds, not {self.pause_after}")
         rate = self.settings.sample_rate
         if rate is not None and (rates := rates_of(self.format)) and rate not in rates:
-            raise InputError(f"format {self.format} knows the sample rates {', '.join(map(str, rates))}, not {rate}")
+            raise InputError(f"format {self.format} supports the sample rates {', '.join(map(str, rates))}, not {rate}")
 
     @property
     def voices(self) -> tuple[Path, ...]:

@@ -82,14 +82,14 @@ class OutputFolder:
             raise InputError(f"out {quoted(below)} leaves the output folder through a link")
         parts = below.split("/") if below else []
         if parts[:1] and parts[0].lower() in (RESULTS_NAME, LOCK_NAME):
-            raise InputError(f"out can't lie below {parts[0]}: the run itself writes that file")
+            raise InputError(f"out can't be inside {parts[0]}: the run itself writes that file")
         above = str(self.folder)
         for part in parts:
             above = f"{above}{os.sep}{part}"
             if not os.path.exists(above):
                 break
             if not os.path.isdir(above):
-                raise InputError(f"out can't lie below {above}: that is a file")
+                raise InputError(f"out can't be inside {above}: that is a file")
         with suppress(OSError), os.scandir(real) as entries:  # it does not exist yet or can't be listed
             return frozenset(entry.name for entry in entries if _is_folder(entry))
         return frozenset()
