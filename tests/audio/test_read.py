@@ -155,7 +155,7 @@ def test_samples_beyond_full_scale_are_scaled_down(tmp_path: Path) -> None:
     soundfile.write(path, speech(1.5) * 32768, RATE, subtype="FLOAT")
     voice = read_voice(path, RATE)
     assert np.abs(voice.samples).max() == pytest.approx(1.0, rel=1e-6)
-    assert "beyond full scale" in voice.notes[0]
+    assert "exceeded full scale" in voice.notes[0]
 
 
 def test_samples_at_the_limit_of_floats_are_scaled_down_too(tmp_path: Path) -> None:
