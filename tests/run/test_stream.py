@@ -105,7 +105,7 @@ def test_pauses_are_silence_of_exactly_their_length(model: VoxCPM2) -> None:
     samples = np.concatenate(list(sound))
     lengths = [0.3, 1.25, 0.01]
     lead, between, after = (round(seconds * model.sample_rate) for seconds in lengths)
-    first, second = (sound.take.clips[index].audio for index in range(2))
+    first, second = (sound.running.clips[index].audio for index in range(2))
     assert first is not None and second is not None
     assert len(samples) == lead + len(first) + between + len(second) + after
     assert not samples[:lead].any()
