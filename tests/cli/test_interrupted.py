@@ -208,16 +208,16 @@ def test_with_workers(moment: str, number: signal.Signals, times: int) -> None:
 
 
 # -- any time ----------------------------------------------------------------------------------------------------------
-STEP_MS = float(os.environ.get("VOXCPM2_STEP_MS", "20"))
+MOMENTS = os.environ.get("VOXCPM2_MOMENTS")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("number", ENDS, ids=lambda number: number.name)
 @pytest.mark.parametrize(
-    ("until_ms", "arguments"), [(400, ("presets",)), (3000, BATCH), (8000, (*BATCH, "--workers", "1"))], ids=str
+    ("moments", "arguments"), [(20, ("presets",)), (150, BATCH), (150, (*BATCH, "--workers", "1"))], ids=str
 )
-def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, arguments: tuple[str, ...]) -> None:
-    """Print the outcomes. VOXCPM2_STEP_MS: milliseconds between two moments.
+def test_at_moments_of_the_clock(number: signal.Signals, moments: int, arguments: tuple[str, ...]) -> None:
+    """Spread over the time of an undisturbed run. Print the outcomes. VOXCPM2_MOMENTS: how many moments.
 
     Before the program's first line Python itself handles the signal: it is killed, or shows a traceback.
     """
@@ -225,12 +225,14 @@ def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, argument
     command = [*children.VOXCPM2, *arguments]
     seen: Counter[tuple[int, str]] = Counter()
     first: dict[tuple[int, str], float] = {}
-    after = 0.0
-    while after < until_ms:
+    began = time.perf_counter()
+    assert children.finished(command, capture_output=True).returncode == 0
+    whole, moments = time.perf_counter() - began, int(MOMENTS or moments)
+    for after in (whole * moment / moments for moment in range(moments)):
         shutil.rmtree("out", ignore_errors=True)
         began = time.perf_counter()
         with children.start(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-            time.sleep(max(0.0, after / 1000 - (time.perf_counter() - began)))
+            time.sleep(max(0.0, after - (time.perf_counter() - began)))
             process.send_signal(number)
             err = process.communicate(timeout=120)[1]
         check_folder()
@@ -241,7 +243,6 @@ def test_at_moments_of_the_clock(number: signal.Signals, until_ms: int, argument
             assert ("Traceback" in err) <= before
         seen[kind] += 1
         first.setdefault(kind, after)
-        after += STEP_MS
     for kind, count in seen.most_common():
-        print(f"\n{count:4} times from {first[kind]:.0f} ms on: exit code {kind[0]}, {kind[1]!r}", end="")
+        print(f"\n{count:4} times from {first[kind]:.2f} s on: exit code {kind[0]}, {kind[1]!r}", end="")
     assert seen[code, line] > sum(seen.values()) / 2
