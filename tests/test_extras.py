@@ -22,11 +22,11 @@ def test_the_extras_are_those_of_the_project(repository: Path) -> None:
 
 
 def test_a_hint_installs_the_packages_themselves() -> None:
-    assert install_hint("normalize") == "pip install wetext inflect"
+    assert install_hint("normalize") == "pip install wetext inflect unicode-rbnf"
     assert install_hint("tables") == "pip install python-calamine"
 
 
 def test_what_is_missing_is_named_as_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("voxcli.extras.find_spec", lambda name: object() if name == "wetext" else None)
-    assert missing("normalize") == ["inflect"]
+    assert missing("normalize") == ["inflect", "unicode-rbnf"]
     assert missing("tables") == ["python-calamine"]

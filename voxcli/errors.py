@@ -3,6 +3,7 @@
 VoxError                    1  anything below; its message is one line and says what to do next
  +- InputError              2  text, flags, manifest or audio that can't be used
  |   +- AudioError          2  a voice file that can't be read or is unusable
+ |   +- MissingExtra        2  an optional package that is needed and not installed
  |   +- ManifestError       2  problems of a manifest, each with its line number
  |   +- RequestError        2  a request the engine can't run (too long, duplicate id, bad setting)
  +- ModelError              3  no usable model
@@ -23,6 +24,7 @@ __all__ = [
     "DeviceError",
     "InputError",
     "ManifestError",
+    "MissingExtra",
     "ModelError",
     "ModelNotFound",
     "OutputError",
@@ -89,6 +91,10 @@ class InputError(VoxError):
 
 class AudioError(InputError):
     """A voice file can't be read or is unusable; the message names the file and the reason."""
+
+
+class MissingExtra(InputError):
+    """A package of an extra is not installed; the message has the command that installs it."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 # The extras that pyproject.toml names: {extra: {module to import: package to install}}.
 EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "normalize": {"wetext": "wetext", "inflect": "inflect"},
+        "normalize": {"wetext": "wetext", "inflect": "inflect", "unicode_rbnf": "unicode-rbnf"},
         "tables": {"python_calamine": "python-calamine"},
         "plot": {"matplotlib": "matplotlib"},
         "ray": {"ray": "ray"},

@@ -343,7 +343,7 @@ def test_a_missing_normalizer_is_told_before_anything_runs(
         assert run(command) == 2
         shown = capsys.readouterr()
         assert shown.out == ""
-        assert shown.err == "voxcpm2: normalizing needs two more packages: pip install wetext inflect\n"
+        assert shown.err == "voxcpm2: normalizing needs more packages: pip install wetext inflect unicode-rbnf\n"
     assert [path.name for path in tmp_path.iterdir()] == ["m.jsonl"]
 
 

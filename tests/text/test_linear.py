@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tests.text.backtracking import Matcher, attacks
 
 PACKAGE = Path(__file__).parent.parent.parent / "voxcli"
+BY_LANGUAGE = "voxcli.text.foreign"  # makes its expressions from data
 SMALL, TIMES = 20, 4
 MAX_GROWTH = 1.5 * TIMES  # of the steps from a small text to one TIMES as large: TIMES is linear, its square quadratic
 
@@ -44,9 +45,14 @@ def expressions() -> dict[str, Expression]:
                 if isinstance(value.pattern, bytes):
                     value = re.compile(value.pattern.decode("latin-1"), value.flags | re.ASCII)
                 found[f"{name}:{key}"] = Expression(value, _methods(tree, key) <= {"match", "fullmatch"})
+        if name == BY_LANGUAGE:
+            continue
         for call, method in _calls(tree):
             assert isinstance(call.args[0], ast.Constant), f"{name}, line {call.lineno}: make it a value of the module"
             found[f"{name}:{call.lineno}"] = Expression(re.compile(call.args[0].value), method == "fullmatch")
+    for language in ("de", "fr", "ru"):  # they have all that the others have
+        rules = enumerate(importlib.import_module(BY_LANGUAGE).rules(language))
+        found |= {f"{BY_LANGUAGE}:{language}:{number}": Expression(rule[0], False) for number, rule in rules}
     return found
 
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from voxcli.audio.read import check_voice
-from voxcli.errors import InputError, VoxError, shortened
+from voxcli.errors import InputError, MissingExtra, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
 from voxcli.jobs.speaker import FULL, Speaker
 from voxcli.terminal import clock, counted
 from voxcli.text.clean import clean, is_speakable
-from voxcli.text.guess import possible_languages
 from voxcli.text.normalize import check_installed
 from voxcli.text.script import SCENE_PAUSE_S, ScriptOptions, SpokenSegment, read_script
 from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
@@ -129,7 +128,7 @@ class Plan:
 def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
     """Plan jobs. speaker: what is known of the model before it is loaded; languages it does not speak get a warning.
 
-    Raises InputError when a job sets `normalize` and the packages for it are not installed.
+    Raises MissingExtra when a job sets `normalize` and a package for it is not installed.
     """
     plan, jobs = Plan(), list(jobs)
     if any(job.settings.normalize for job in jobs):
@@ -145,6 +144,8 @@ def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
                 plan.voices.update(job.voices)
             except Wordless as wordless:
                 plan.skipped.append((job, wordless.pause_s))
+            except MissingExtra:  # no fault of this line
+                raise
             except InputError as error:
                 plan.refused.append((job, error))
     plan.utterances.sort(key=lambda utterance: -utterance.expected_s)
@@ -168,11 +169,9 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
     with a prompt recording.
     """
     settings = job.settings
-    script = read_script(
-        job.text,
-        job.control,
-        ScriptOptions(settings.max_chars, settings.normalize, settings.descriptions, job.lexicon),
-    )
+    options = ScriptOptions(settings.max_chars, settings.normalize, settings.descriptions, job.lexicon)
+    options = replace(options, language=settings.language, model_languages=speaker.languages)
+    script = read_script(job.text, job.control, options)
     if not script.segments:
         if not any(map(str.isprintable, "".join(job.text.split()))):
             raise InputError(NOTHING_TO_SPEAK)
@@ -184,8 +183,7 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
         )
     if job.prompt_text and not is_speakable(clean(job.prompt_text)):
         raise InputError("prompt_text has no letter and no digit: give the words of the recording")
-    language = settings.language
-    foreign = speaker.foreign(script.body, frozenset({language}) if language else possible_languages(script.body))
+    foreign = speaker.foreign(script.body, script.languages)
     before = voice.text if voice is not None and not script.description else job.prompt_text
     return Utterance(
         job=replace(job, lexicon=None) if job.lexicon else job,  # it has been applied and may be large

@@ -14,7 +14,7 @@ from voxcli.text.scripts import unknown_scripts
 
 MODEL_CARD = "README.md"  # the Hugging Face model card; its header lists languages
 MAX_CARD = 1 << 20  # bytes
-_HEAD = re.compile(r"\A\ufeff?---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
+_HEAD = re.compile(r"\A\ufeff?---[ \t\r]*\n(.*?)\n---[ \t\r]*(?:\n|\Z)", re.DOTALL)
 _LANGUAGE = re.compile(r"^language:(.*(?:\n[ \t]*-[ \t].*)*)", re.MULTILINE)  # one, [several], or a list below
 
 

@@ -1,69 +1,128 @@
-"""Numbers, dates, times, money, units, addresses -> the words a reader says. English and Chinese, on request only.
+"""Numbers, dates, times, money, units, addresses -> the words a reader says, in the language of each sentence.
 
-The grammars are those of wetext (Apache-2.0), which the reference package of VoxCPM uses too, with words for plain
-numbers from inflect (MIT); both come with the extra `normalize`. Text in Latin letters is read as English. Sentences
-in other scripts stay as they are, as do a leading "(description)", {phonemes} and [tags].
+English, Chinese and Japanese go through the grammars of wetext (Apache-2.0), which the reference package of VoxCPM uses
+too, with words for plain English numbers from inflect (MIT); the languages of locales.yaml through `foreign`, with the
+words of unicode-rbnf (MIT). All come with the extra `normalize`. What stays as it is: numbers in other languages, and
+those that no rule is sure of, which are reported; {phonemes} and [tags].
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from importlib import import_module
-from itertools import pairwise
-from typing import Any
+from itertools import groupby, pairwise
 
-from voxcli.errors import InputError
-from voxcli.extras import install_hint
 from voxcli.text.boundaries import Strength, boundaries
-from voxcli.text.clean import split_control
-from voxcli.text.rewrites import rewrite_chinese, rewrite_english
+from voxcli.text.english import needs_words, rewrite_english
+from voxcli.text.foreign import say_numbers
+from voxcli.text.guess import possible_languages
+from voxcli.text.languages import language_name
+from voxcli.text.locales import localized
+from voxcli.text.numerals import package
+from voxcli.text.rewrites import rewrite_chinese
 
-__all__ = ["check_installed", "normalize"]
+__all__ = ["check_installed", "left_as_written", "normalize"]
 
 # Phonemes, tags, and the breaks between paragraphs.
 _KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|(?<!\s)\s*\n\s*)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
-_UNSPOKEN = re.compile(r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u00b0\u2103]")
+_SAID = re.compile("[0-9%$\u20ac\u00a3\u00a5\uffe5\u20bd\u20ba\u00b0\u2103\u2030]")
 _HAN = re.compile("[\u4e00-\u9fff]")
-# Kana, Hangul, and every other script whose readers would not say these numbers in English or Chinese.
-_FOREIGN = re.compile("[\u0370-\u1fff\u3040-\u30ff\u3130-\u318f\ua000-\ud7ff]")
+# Kana, Hangul, and every other script but Latin and Han.
+_OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3041-\u30ff\u3130-\u318f\ua000-\ud7ff]")
+MAX_LEFT = 5  # places of a text that are reported
 
 
-def normalize(text: str) -> str:
-    """Return `text` (cleaned) as it is spoken. Raises InputError when the extra `normalize` is not installed.
+def normalize(text: str, languages: frozenset[str] = frozenset()) -> str:
+    """`text` (cleaned) as it is spoken.
+
+    languages: those that the text as a whole can be in; with one alone it is that of every sentence that does not say
+               otherwise. A sentence without one is read as Chinese if it has Chinese characters, else as English.
+
+    Raises MissingExtra when a package of the extra `normalize` is needed and not installed.
 
     >>> normalize("It costs $5.20.")
     'It costs five dollars and twenty cents.'
+    >>> normalize("Das kostet 5,20 \u20ac.", frozenset({"de"}))
+    'Das kostet fünf Euro zwanzig.'
     """
-    body = split_control(text)[1]
-    head = text[: len(text) - len(body)]
-    parts = _KEPT.split(body)
-    parts[::2] = [_sentences(part) for part in parts[::2]]
-    return head + "".join(parts)
+    parts: list[str] = []
+    for index, part in enumerate(_KEPT.split(text)):
+        parts += [part] if index % 2 else [_said(run, language) for run, language in _runs(part, languages)]
+    return "".join(parts)
+
+
+def left_as_written(text: str, languages: frozenset[str] = frozenset()) -> str | None:
+    """A warning that names what of a normalized `text` is still in figures; None when nothing is."""
+    found: dict[str, list[str]] = {}
+    for index, part in enumerate(_KEPT.split(text)):
+        if index % 2 == 0 and _SAID.search(part):
+            for run, language in _runs(part, languages):
+                words = (word for word in run.split() if _SAID.search(word))
+                found.setdefault(language, []).extend(word.strip(".,;:!?()\"'") for word in words)
+    told = [_told(language, places) for language, places in found.items() if places]
+    return f"left as written: {'; '.join(told)}" if told else None
+
+
+def _told(language: str, places: list[str]) -> str:
+    named = ", ".join(list(dict.fromkeys(place[:30] for place in places))[:MAX_LEFT])
+    more = ", ..." if len(set(places)) > MAX_LEFT else ""
+    why = f"{language_name(language)} has no rule for it" if language else "name the language with `language`"
+    return f"{named}{more} ({why})"
 
 
 def check_installed() -> None:
-    """Raises InputError when the extra `normalize` is not installed, whether or not a text needs it."""
+    """Raises MissingExtra when what English and Chinese need is not installed, whether or not a text needs it."""
     for name in ("wetext", "inflect"):
-        _package(name)
+        package(name)
 
 
-def _sentences(text: str) -> str:
-    """Each sentence by itself: its language decides how its numbers are said."""
+def _runs(text: str, languages: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """The text in parts of one language each, "" where that is not known. Sentences alone decide."""
     ends = [place for place, strength in boundaries(text).items() if strength == Strength.SENTENCE]
-    return "".join(_sentence(text[a:b]) for a, b in pairwise([0, *ends, len(text)]))
+    sentences = [text[a:b] for a, b in pairwise([0, *ends, len(text)])]
+    told = [(sentence, _language_of(sentence, languages)) for sentence in sentences]
+    for language, run in groupby(told, key=lambda pair: pair[1]):
+        yield "".join(sentence for sentence, _ in run), language
 
 
-def _sentence(text: str) -> str:
-    if _FOREIGN.search(text):
+def _language_of(sentence: str, languages: frozenset[str]) -> str:
+    if (
+        not _SAID.search(sentence)
+        and not needs_words(sentence)
+        and not _ADDRESS.search(sentence)
+        and len(languages) == 1
+    ):
+        return next(iter(languages))  # nothing depends on it
+    own = possible_languages(sentence)
+    both = own & languages
+    if len(both) == 1 or (len(own) == 1 and not both):
+        return next(iter(both or own))
+    if not own and len(languages) == 1:
+        return next(iter(languages))
+    if _OTHER_SCRIPT.search(sentence):
+        return ""
+    if _HAN.search(sentence):
+        return "zh"
+    return "" if own else "en"
+
+
+def _said(text: str, language: str) -> str:
+    if language in ("en", "zh") or not language:
+        text = _ADDRESS.sub(_address, text) if not _OTHER_SCRIPT.search(text) else text
+    if language == "en":
+        return _english(text) if needs_words(text) else text
+    if not _SAID.search(text):
         return text
-    text = _ADDRESS.sub(_address, text)
-    if not _UNSPOKEN.search(text):
-        return text
-    if _HAN.search(text):
+    if language == "zh":
         return _through(_wetext("zh"), rewrite_chinese(text))
+    if language == "ja":
+        return _through(_wetext("ja"), text)
+    return say_numbers(text, language) if language in localized() else text
+
+
+def _english(text: str) -> str:
     text = _through(_wetext("en"), rewrite_english(text, _say))
     # What no grammar knew: "x1000a" and the like.
     return re.sub(r"[0-9]+", lambda m: _say(int(m[0])) if len(m[0]) < 16 else " ".join(map(_say, map(int, m[0]))), text)
@@ -96,7 +155,7 @@ def _through(grammar: Callable[[str], str], text: str) -> str:
 
 @lru_cache
 def _wetext(language: str) -> Callable[[str], str]:
-    normalizer = _package("wetext").Normalizer(lang=language, operator="tn")
+    normalizer = package("wetext").Normalizer(lang=language, operator="tn")
 
     def grammar(text: str) -> str:
         spoken: str = normalizer.normalize(text)
@@ -108,17 +167,9 @@ def _wetext(language: str) -> Callable[[str], str]:
 
 @lru_cache(maxsize=1)
 def _number_words() -> Callable[[int], str]:
-    words: Callable[[int], str] = _package("inflect").engine().number_to_words
+    words: Callable[[int], str] = package("inflect").engine().number_to_words
     return words
 
 
 def _say(number: int) -> str:
     return _number_words()(number).replace(",", "").replace("-", " ")
-
-
-def _package(name: str) -> Any:
-    """Loaded when first needed: the grammars take half a second."""
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(f"normalizing needs two more packages: {install_hint('normalize')}") from error

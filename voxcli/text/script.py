@@ -23,9 +23,10 @@ from voxcli.text.description import (
     without_leading_brackets,
 )
 from voxcli.text.endings import SCENE, SENTENCE_END, VERSE_END, continued, finish, heard, written, written_lines
+from voxcli.text.guess import NOTHING_SURE, possible_languages
 from voxcli.text.lexicon import Lexicon
 from voxcli.text.markup import PAUSE, TextNotes, left_over_tags
-from voxcli.text.normalize import normalize
+from voxcli.text.normalize import left_as_written, normalize
 from voxcli.text.rewritten import Rewritten
 from voxcli.text.split import Segment, split
 
@@ -47,12 +48,16 @@ class ScriptOptions:
     normalize:    numbers, dates, money, units and addresses are said as words.
     descriptions: brackets before a text may describe the voice.
     lexicon:      how words are said.
+    language:     of the text; None: guessed.
+    model_languages: of the languages that a text can be in, one of these is more likely.
     """
 
     max_chars: int = 240
     normalize: bool = False
     descriptions: bool = True
     lexicon: Lexicon | None = None
+    language: str | None = None
+    model_languages: frozenset[str] = NOTHING_SURE
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,7 @@ class Script:
     body:         the words as they are written.
     warnings:     what may not be as it was meant.
     note_marks:   left out.
+    languages:    those that it can be in; empty when nothing is sure.
     """
 
     segments: tuple[SpokenSegment, ...]
@@ -83,6 +89,15 @@ class Script:
     body: str = ""
     warnings: tuple[str, ...] = field(default=())
     note_marks: int = 0
+    languages: frozenset[str] = NOTHING_SURE
+
+
+@dataclass(frozen=True)
+class _PassageOptions:
+    """languages: the likely ones of the whole text."""
+
+    script: ScriptOptions
+    languages: frozenset[str]
 
 
 def read_script(text: str, control: str | None = None, options: ScriptOptions = ScriptOptions()) -> Script:
@@ -95,13 +110,16 @@ def read_script(text: str, control: str | None = None, options: ScriptOptions = 
         raise InputError(
             f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
         )
-    segments, lead_s = _segments(body, options)
+    words = written(PAUSE.sub(" ", body))
+    languages = frozenset({options.language}) if options.language else possible_languages(words)
+    likely = languages & options.model_languages or languages
+    segments, lead_s = _segments(body, options, likely)
+    warnings = list(_warnings(own, words, notes))
+    if options.normalize and (left := left_as_written(" ".join(segment.text for segment in segments), likely)):
+        warnings.append(left)
     if description:
         segments = [replace(segment, text=compose(segment.text, description)) for segment in segments]
-    words = written(PAUSE.sub(" ", body))
-    return Script(
-        tuple(segments), lead_s, description, own, words, tuple(_warnings(own, words, notes)), notes.note_marks
-    )
+    return Script(tuple(segments), lead_s, description, own, words, tuple(warnings), notes.note_marks, languages)
 
 
 def _warnings(own: str, words: str, notes: TextNotes) -> Iterator[str]:
@@ -118,19 +136,20 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(shortened, names[:MAX_NAMED])) + more
 
 
-def _segments(body: str, options: ScriptOptions) -> tuple[list[SpokenSegment], float]:
+def _segments(body: str, options: ScriptOptions, languages: frozenset[str]) -> tuple[list[SpokenSegment], float]:
     """The segments, and the silence before the first.
 
     A pause that the text asks for is as long as it says, and several in a row as long as all of them. A scene break is
     a pause between words alone, and none beside a pause that is asked for.
     """
+    passage = _PassageOptions(options, languages)
     if "[" not in body and SCENE not in body:
-        return _passage(body, options, finish), 0.0
+        return _passage(body, passage, finish), 0.0
     segments: list[SpokenSegment] = []
     lead_s, total_s = 0.0, 0.0
     asked_s: float | None = None
     for words, seconds, following in _passages(body):
-        if spoken := _passage(words, options, continued if following.islower() else finish):
+        if spoken := _passage(words, passage, continued if following.islower() else finish):
             if segments:
                 segments[-1] = replace(segments[-1], pause_s=SCENE_PAUSE_S if asked_s is None else asked_s)
             else:
@@ -164,9 +183,9 @@ def _passages(body: str) -> Iterator[tuple[str, float | None, str]]:
     yield body[place:], None, ""
 
 
-def _passage(words: str, options: ScriptOptions, ended: Callable[[str], str]) -> list[SpokenSegment]:
+def _passage(words: str, options: _PassageOptions, ended: Callable[[str], str]) -> list[SpokenSegment]:
     """Words without a pause among them. `ended` puts a mark at their end."""
-    said = options.lexicon.apply(words) if options.lexicon else Rewritten(words, words)
+    said = options.script.lexicon.apply(words) if options.script.lexicon else Rewritten(words, words)
     parts = list(_fitting(said.text, options))
     originals = _originals(said, parts)
     segments: list[SpokenSegment] = []
@@ -189,12 +208,12 @@ def _originals(said: Rewritten, parts: Sequence[Segment]) -> list[str]:
     return [text if found is None else found for text, found in zip(texts, said.written_parts(texts), strict=True)]
 
 
-def _fitting(words: str, options: ScriptOptions) -> Iterator[Segment]:
+def _fitting(words: str, options: _PassageOptions) -> Iterator[Segment]:
     """Pieces within the bound, also when they are said: "$5.20" takes more characters than it has."""
-    for segment in split(words, options.max_chars):
-        size = len(_said(segment.text, options)) if options.normalize else 0
-        smaller = max(_MIN_FIT, len(segment.text) * options.max_chars // max(1, size))
-        if size <= options.max_chars or smaller >= len(segment.text):
+    for segment in split(words, options.script.max_chars):
+        size = len(_said(segment.text, options)) if options.script.normalize else 0
+        smaller = max(_MIN_FIT, len(segment.text) * options.script.max_chars // max(1, size))
+        if size <= options.script.max_chars or smaller >= len(segment.text):
             yield segment
             continue
         *others, last = split(segment.text, smaller)
@@ -202,10 +221,10 @@ def _fitting(words: str, options: ScriptOptions) -> Iterator[Segment]:
         yield replace(last, pause_s=segment.pause_s, end=segment.end)
 
 
-def _said(text: str, options: ScriptOptions) -> str:
+def _said(text: str, options: _PassageOptions) -> str:
     """A segment as it is said, but for its end."""
     text = without_leading_brackets(heard(text))  # a segment that begins with brackets would be taken for described
-    return normalize(text) if options.normalize else text
+    return normalize(text, options.languages) if options.script.normalize else text
 
 
 def _with_end(text: str, part: Segment, ended: Callable[[str], str]) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-__all__ = ["cyrillic_languages", "latin_languages"]
+__all__ = ["cyrillic_languages", "latin_languages", "small_words"]
 
 ENOUGH = 1.5  # signs of another language than English: a word that English never has is one
 AHEAD = 2.5  # times as many as words of English
@@ -106,6 +106,11 @@ def _lists() -> Mapping[str, frozenset[str]]:
     text = Path(__file__).with_name("function_words.txt").read_text(encoding="utf-8")
     sections = re.findall(r"^\[([\w-]+)\]\n([^\[#]+)", text, re.MULTILINE)
     return {name: frozenset(words.split()) for name, words in sections}
+
+
+def small_words(language: str) -> frozenset[str]:
+    """Its commonest words, none of them a noun that is counted; empty for a language without a list."""
+    return _lists().get("english" if language == "en" else language, frozenset())
 
 
 @cache

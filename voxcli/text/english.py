@@ -1,0 +1,249 @@
+"""Written forms of English that wetext's grammar reads wrong, rewritten into ones that it, or a listener, gets right.
+
+Each rule stands for a measured fault of wetext 0.1.8: "1,234" lost its "one", "1000" became "ten hundred", "555-1234" a
+range, "1990s" seconds, "2.0.3" half a number, "5 m/s" minutes, "24/7" a fraction, "$3.75bn" cents. Words for plain
+numbers come from inflect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from voxcli.text.englishmoney import rewrite_money
+from voxcli.text.roman import rewrite_roman
+
+__all__ = ["needs_words", "rewrite_english"]
+
+Say = Callable[[int], str]
+
+_NEEDED = re.compile(
+    r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u20b9\u00b0\u2103\u00bd\u00bc\u00be]|\bSt\. |\b[A-Z][a-z]+\.? [IVX]+\b"
+)
+_DECADES = "hundreds tens twenties thirties forties fifties sixties seventies eighties nineties"
+_MONTHS = (
+    r"(?P<month>January|February|March|April|May|June|July|August|September|October|November|December"
+    r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)"
+)
+_PER_SECOND = {
+    "m": "meter",
+    "km": "kilometer",
+    "cm": "centimeter",
+    "ft": "foot",
+    "mi": "mile",
+    "l": "liter",
+    "L": "liter",
+}
+_UNITS = {
+    "V": "volt", "kV": "kilovolt", "mV": "millivolt", "W": "watt", "kW": "kilowatt", "MW": "megawatt",
+    "GW": "gigawatt", "kWh": "kilowatt hour", "MWh": "megawatt hour", "mAh": "milliamp hour", "mA": "milliamp",
+    "Hz": "hertz", "dB": "decibel", "L": "liter", "cal": "calorie", "kcal": "kilocalorie", "kJ": "kilojoule",
+    "kPa": "kilopascal", "ppm": "part per million", "rpm": "revolution per minute", "mpg": "mile per gallon",
+    "yd": "yard", "sq ft": "square foot", "\u2030": "per mille",
+}  # fmt: skip
+_ABBREVIATED = {
+    "p": "page", "pp": "pages", "vol": "volume", "vols": "volumes", "fig": "figure", "figs": "figures",
+    "ch": "chapter", "approx": "approximately", "ca": "about", "no": "number", "nos": "numbers", "sec": "section",
+    "art": "article",
+}  # fmt: skip
+_FRACTIONS = {
+    "\u00bd": "1/2", "\u2153": "1/3", "\u2154": "2/3", "\u00bc": "1/4", "\u00be": "3/4", "\u2155": "1/5",
+    "\u2156": "2/5", "\u2157": "3/5", "\u2158": "4/5", "\u2159": "1/6", "\u215a": "5/6", "\u215b": "1/8",
+    "\u215c": "3/8", "\u215d": "5/8", "\u215e": "7/8",
+}  # fmt: skip
+_DENOMINATORS = {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100}
+
+_NUMBER = r"\d+(?:\.\d+)?"
+_COMPARED = {"~": "about", ">": "more than", "<": "less than", "\u00b1": "plus or minus"}
+_COMPARISON = re.compile(r"(?<![\w~<>=])([~<>\u00b1]) ?(?=\d)")
+_NUMBER_SIGN = re.compile(r"(?:\b(No|Nos)\.? ?|#)(?=\d)")
+_ABBREVIATION = re.compile(r"\b(pp?|[Vv]ols?|[Ff]igs?|[Cc]h|[Aa]pprox|ca|[Nn]os?|[Ss]ec|[Aa]rt)\. ?(?=\d)")
+_SPEED = re.compile(rf"(?<![\w.])({_NUMBER}) ?(km|cm|m|ft|mi|l|L)/s\b(?!\u00b2)")
+_UNIT = re.compile(
+    rf"(?<![\w.,])({_NUMBER}) ?({'|'.join(sorted(map(re.escape, _UNITS), key=len, reverse=True))})(?![\w/\u00b2])"
+)
+_FRACTION = re.compile(rf"((?<=\d) ?)?([{''.join(_FRACTIONS)}])")
+_INTERNATIONAL = re.compile(r"(?<![\w+])\+(?=\d)[\d()]+(?:[ .-][\d()]+){1,5}(?![\w-])")
+_PHONE = re.compile(r"(?<![\w.-])(?:\d{1,3}[ -])?(?:\(\d{3}\) ?|\d{3}[-.])?\d{3}[-.]\d{4}(?![\w-])")
+_EMERGENCY = re.compile(r"\b([Cc]all(?:ed|s)?|[Dd]ial(?:ed|s)?|[Rr]ing) (\d{3})(?![\w,.:/-]*\d)")
+_ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
+_VERSION = re.compile(r"\b(?:v(?=\d))?(\d+(?:\.\d+){2,})\b", re.ASCII)
+_NAMED_VERSION = re.compile(
+    r"\b(v|[Vv]ersion |[Rr]elease |Python |iOS |Android |macOS |Java )(\d+)\.(\d{1,2})\b(?!\.\d)"
+)
+_SHORT_VERSION = re.compile(r"\bv(?=\d)")
+_DOTTED = re.compile(r"(?<![\w.,])\d{1,3}(?:\.000)+(?![\w.])|(?<![\w.,])\d{1,3}(?:\.\d{3}){2,}(?![\w.])")
+_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,]*\d)")
+_WORDS = "and|or|is|to|in|of|for|by|as|at|the|was|on|but|per|are|we|it|he|out|so|if|I|a|an|not|had|has|all"
+# A unit may follow, which the grammar reads with its number.
+_DECIMAL = re.compile(
+    rf"(?<![\w.:/,-])(\d+)\.(\d+)(?![\w:/\u00b0%]|\.\w|-\d| ?[\u00b0%\u00b5]| (?!(?:{_WORDS})\b)[A-Za-z]{{1,3}}\b)"
+)
+_CENTURY_DECADE = re.compile(r"\b(1\d|20)(\d)0s\b")
+_DECADE = re.compile(r"(?<![\w'.])'?([2-9])0s\b")
+_YEARS = re.compile(r"(?<![\w.:/-])(1[1-9]\d\d|20\d\d)-(1[1-9]\d\d|20\d\d|\d\d)(?![\w:/-]|\.\d)")
+_RANGE = re.compile(
+    rf"(?<![\w.:/-])({_NUMBER})-({_NUMBER})(?= ?(?:%|\u00b0|percent|[kcm]?m\b|k?g\b|lbs?\b|mph\b|years?\b))"
+)
+_FEET = re.compile(r"(?<!\w)(\d)'(\d{1,2})\"")
+_FEET_AND_INCHES = re.compile(r"\b(\d+) ft\.? (\d+) in\b\.?")
+_OLD_YEAR = re.compile(
+    r"\b([Ii]n|[Ss]ince|[Uu]ntil|[Bb]y|[Bb]efore|[Aa]fter|[Yy]ear|AD|A\.D\.) (10\d\d)(?![\w:/-]|[.,]\d)"
+)
+_LONG = re.compile(r"(?<![\w.:/,-])\d{4,15}(?![\w:/-]|[.,]\d)")
+_MIXED = re.compile(r"(?<![\w.,/])(\d+) (\d{1,2}/\d{1,3})(?![\w/])")
+_SLASHED = re.compile(r"(?<![\w.,/:-])(\d{1,3})/(\d{1,3})(?![\w/]|\.\d|-\d)")
+_MONTH_DAY = re.compile(
+    rf"\b{_MONTHS} (?P<day>[12]?\d|3[01])(?:st|nd|rd|th)?(?![\w:/%-]|\.\d|,\d)(?! (?:percent|million|people))"
+)
+_DAY_MONTH = re.compile(
+    rf"(?<![\w.,:/-])(?P<day>[12]?\d|3[01])(?:st|nd|rd|th)? {_MONTHS}(?=\W|$)(?! \d{{1,2}}\b(?!\d))"
+)
+_SAINT = re.compile(r"(?:(?<=^)|(?<=[^\w] )|(?<=\b[a-z] )|(?<=[a-z0-9(\"'] ))(?<![A-Z][a-z] )St\. (?=[A-Z])")
+_STREET = re.compile(r"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) St\.(?=[\s,;)]|$)")
+
+
+def needs_words(text: str) -> bool:
+    """Whether a text may hold what `rewrite_english` or the grammar say in other words."""
+    return bool(_NEEDED.search(text))
+
+
+def rewrite_english(text: str, say: Say) -> str:
+    """`say` gives the words of a whole number."""
+    text = rewrite_roman(_names(text), say)
+    text = _INTERNATIONAL.sub(lambda m: f"plus {_digit_by_digit(m[0])}", text)
+    text = _PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
+    text = _EMERGENCY.sub(lambda m: f"{m[1]} {' '.join(m[2])}", text)
+    text = _fractions(rewrite_money(text, say), say)
+    text = _numbers(_dates(_units(text), say), say)
+    return _LONG.sub(lambda m: _long(m[0], say), text)
+
+
+def _names(text: str) -> str:
+    text = _STREET.sub(lambda m: f"{m[1]} Street{_street_end(m)}", text)
+    text = _SAINT.sub("Saint ", text)
+    text = _NUMBER_SIGN.sub(lambda m: f"{_ABBREVIATED[m[1].lower()] if m[1] else 'number'} ", text)
+    return _ABBREVIATION.sub(lambda m: f"{_as_written(_ABBREVIATED[m[1].lower()], m[1])} ", text)
+
+
+def _as_written(word: str, written: str) -> str:
+    return word.capitalize() if written[0].isupper() else word
+
+
+def _street_end(match: re.Match[str]) -> str:
+    """The full stop stays where it ends a sentence as well."""
+    after = match.string[match.end() : match.end() + 2].strip()
+    return "." if not after or after.isupper() else ""
+
+
+def _units(text: str) -> str:
+    text = _SPEED.sub(lambda m: f"{m[1]} {_several(_PER_SECOND[m[2]], m[1])} per second", text)
+    text = _FEET_AND_INCHES.sub(r"\1 feet \2 inches", _FEET.sub(r"\1 feet \2 inches", text))
+    text = _UNIT.sub(lambda m: f"{m[1]} {_several(_UNITS[m[2]], m[1])}", text)
+    text = _RANGE.sub(r"\1 to \2", text)
+    text = _COMPARISON.sub(lambda m: f"{_COMPARED[m[1]]} ", text)
+    return re.sub(r"(?<=\d)\^(?=\d)", " to the power of ", text)
+
+
+def _several(name: str, number: str) -> str:
+    """ "foot" -> "feet", "mile per gallon" -> "miles per gallon", but for one."""
+    if number == "1" or name in ("hertz", "per mille"):
+        return name
+    if name.endswith("foot"):
+        return name.replace("foot", "feet")
+    first, space, rest = name.partition(" per ")
+    return f"{first}s{space}{rest}"
+
+
+def _dates(text: str, say: Say) -> str:
+    text = _DAY_MONTH.sub(lambda m: f"{_article(m)}{_ordinal(int(m['day']), say)} of {m['month']}", text)
+    text = _MONTH_DAY.sub(lambda m: f"{m['month']} {_ordinal(int(m['day']), say)}", text)
+    text = _CENTURY_DECADE.sub(_century_decade, text)
+    text = _DECADE.sub(lambda m: _DECADES.split()[int(m[1])], text)
+    text = _YEARS.sub(lambda m: f"{_year(m[1], say)} to {_year(m[2], say)}", text)
+    return _OLD_YEAR.sub(lambda m: f"{m[1]} {_year(m[2], say)}", text)
+
+
+def _article(match: re.Match[str]) -> str:
+    return "" if re.search(r"\b[Tt]he $", match.string[max(0, match.start() - 5) : match.start()]) else "the "
+
+
+def _numbers(text: str, say: Say) -> str:
+    text = _ADDRESS.sub(lambda m: " dot ".join(say(int(part)) for part in m[0].split(".")), text)
+    text = _DOTTED.sub(lambda m: say(int(m[0].replace(".", ""))), text)
+    text = _NAMED_VERSION.sub(lambda m: f"{_version(m[1])}{say(int(m[2]))} point {_minor(m[3], say)}", text)
+    text = _VERSION.sub(lambda m: " point ".join(say(int(part)) for part in m[1].split(".")), text)
+    text = _SHORT_VERSION.sub("version ", text)
+    text = _GROUPED.sub(lambda m: _grouped(m[0], say), text)
+    text = re.sub(r"(?<=\d),(?=\d)", ", ", text)  # not a number: "1,5"
+    return _DECIMAL.sub(lambda m: _decimal(m[1], m[2], say), text)
+
+
+def _grouped(written: str, say: Say) -> str:
+    whole, _, rest = written.replace(",", "").partition(".")
+    return _decimal(whole, rest, say)
+
+
+def _version(word: str) -> str:
+    return "version " if word == "v" else word
+
+
+def _minor(digits: str, say: Say) -> str:
+    return say(int(digits)) if digits[0] != "0" else " ".join(say(int(digit)) for digit in digits)
+
+
+def _decimal(whole: str, rest: str, say: Say) -> str:
+    words = say(int(whole)) if len(whole) < 16 else " ".join(say(int(digit)) for digit in whole)
+    return f"{words} point {' '.join(say(int(digit)) for digit in rest)}" if rest else words
+
+
+def _fractions(text: str, say: Say) -> str:
+    text = _FRACTION.sub(lambda m: f"{' ' * (m[1] is not None)}{_FRACTIONS[m[2]]}", text)
+    text = re.sub(r"(?<![\w.,/])24/7(?![\w/])", "twenty four seven", text)
+    text = re.sub(r"(?<![\w.,/])9/11(?![\w/])", "nine eleven", text)
+    text = _MIXED.sub(r"\1 and \2", text)
+    return _SLASHED.sub(lambda m: _slashed(int(m[1]), int(m[2]), m[0], say), text)
+
+
+def _slashed(top: int, bottom: int, written: str, say: Say) -> str:
+    """A fraction stays for the grammar; what is none is said number by number, as 50/50 is."""
+    return written if top < bottom and bottom in _DENOMINATORS else f"{say(top)} {say(bottom)}"
+
+
+def _century_decade(match: re.Match[str]) -> str:
+    if match[1] == "20" and match[2] == "0":
+        return "two thousands"
+    return f"{match[1]} {_DECADES.split()[int(match[2])]}"
+
+
+def _ordinal(number: int, say: Say) -> str:
+    head, _, last = say(number).rpartition(" ")
+    irregular = {
+        "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
+        "twelve": "twelfth",
+    }  # fmt: skip
+    word = irregular.get(last) or (f"{last[:-1]}ieth" if last.endswith("y") else f"{last}th")
+    return f"{head} {word}" if head else word
+
+
+def _year(digits: str, say: Say) -> str:
+    """As years are read; "95" of "1990-95" too."""
+    if len(digits) == 2:
+        return say(int(digits)) if digits[0] != "0" else f"oh {say(int(digits[1]))}"
+    century, rest = int(digits[:2]), int(digits[2:])
+    if century == 20 and rest < 10:
+        return say(int(digits)).replace(" and ", " ")
+    if rest == 0:
+        return f"{say(century)} hundred"
+    return f"{say(century)} {'oh ' * (rest < 10)}{say(rest)}"
+
+
+def _long(digits: str, say: Say) -> str:
+    if digits.startswith("0"):
+        return digits
+    is_year = len(digits) == 4 and 1100 <= int(digits) <= 2099
+    return _year(digits, say) if is_year else say(int(digits))
+
+
+def _digit_by_digit(number: str) -> str:
+    return ", ".join(" ".join(group) for group in re.findall(r"\d+", number))
