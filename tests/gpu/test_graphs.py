@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +16,7 @@ from tests.engine.helpers import LAYOUTS, TEXTS, assert_same, mixed, request, ru
 from tests.engine.test_batching import poison_free
 from voxcli.engine.config import EngineConfig
 from voxcli.engine.engine import Engine
-from voxcli.engine.graphs import BUCKETS
+from voxcli.engine.graphs import BUCKETS, Capturer
 from voxcli.engine.request import Clip, Request
 from voxcli.model.solver import SOLVERS
 from voxcli.model.voxcpm2 import VoxCPM2
@@ -136,3 +138,29 @@ def test_a_thousand_replays_drift_nowhere(model: VoxCPM2) -> None:
             assert_same(again[name], clip, 1e-6)
     # A block that another stream used last is given back a moment later; one patch kept of each request is 400 KiB.
     assert torch.cuda.memory_allocated() < allocated + 2**16
+
+
+def test_garbage_with_graphs_in_it_does_not_break_a_capture(model: VoxCPM2) -> None:
+    notes: list[str] = []
+    capturer = Capturer(model.device, notes.append)
+    numbers = torch.arange(4, device=model.device)
+    calls = itertools.count()
+    garbage: list[object] = [capturer.capture(lambda x: x + 1, (numbers,), "a", "b")]
+
+    def work(x: torch.Tensor) -> torch.Tensor:
+        if next(calls) == 2:  # two warm-ups come before the capture
+            garbage.append(list(garbage))
+            garbage[-1].append(garbage[-1])  # type: ignore[attr-defined]
+            garbage.clear()
+            assert [[] for _ in range(1000)]  # enough for a collection
+        return x + 2
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        captured = capturer.capture(work, (numbers,), "c", "d")
+    finally:
+        gc.set_threshold(*thresholds)
+    assert not notes
+    assert captured is not None
+    assert captured.replay(torch.tensor([5, 6, 7, 8])).tolist() == [7, 8, 9, 10]

@@ -7,8 +7,11 @@ calls for good, with one remark.
 
 from __future__ import annotations
 
+import gc
+import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -58,6 +61,23 @@ class Captured(Generic[Output]):
         return self.output
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Collect no garbage: it may hold graphs of an earlier engine, and to free one breaks a capture.
+
+    A capture that runs out of memory ends with a warning about an empty graph beside the error; the error is enough.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "The CUDA Graph is empty")
+            yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class Capturer:
     """Captures work that runs on one stream, in memory that all its graphs share: no two of them run at once."""
 
@@ -80,7 +100,7 @@ class Capturer:
                     work(*inputs)
             torch.cuda.current_stream().wait_stream(stream)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool):
+            with _undisturbed(), torch.cuda.graph(graph, pool=self._pool):
                 output = work(*inputs)
         except RuntimeError as error:
             if is_out_of_memory(error):
