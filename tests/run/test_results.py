@@ -15,6 +15,7 @@ from voxcli.run.results import History, ResultLog, read_history, read_results
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
 FIELDS += [
     "sample_rate",
+    "description",
     "voice_notes",
     "warnings",
     "sha256",

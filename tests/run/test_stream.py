@@ -76,7 +76,7 @@ def test_the_same_sound_has_the_same_steps_in_a_file_and_in_a_stream(tmp_path: P
     sound = np.random.default_rng(0).uniform(-1.1, 1.1, 50_000).astype(np.float32)
 
     class Sound(list[np.ndarray]):
-        rate, cut_off, take = 24_000, False, SimpleNamespace(seed=1)
+        rate, cut_off, running = 24_000, False, SimpleNamespace(seed=1)
 
     sink = io.BytesIO()
     write_stream(cast(Stream, Sound(np.array_split(sound, 7))), sink, raw=True)
