@@ -16,9 +16,9 @@ def archive(*names: str, mimetype: str = "") -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
         if mimetype:
-            packed.writestr("mimetype", mimetype)
+            packed.writestr(zipfile.ZipInfo("mimetype"), mimetype)
         for name in names:
-            packed.writestr(name, "x")
+            packed.writestr(zipfile.ZipInfo(name), "x")  # of 1980, so that its bytes are the same in each process
     return file.getvalue()
 
 
