@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 CONCURRENCY = "1,4,16"
 PROMPT_TOKENS = 50
 EXAMPLES = examples(
-    "voxcpm2 bench --concurrency 1,8 --patches 20",
+    "voxcpm2 bench --concurrency 1,8 --patches 20 && voxcpm2 bench --solver-error",
     "voxcpm2 bench --random-weights voxcpm2 --concurrency 64 --json > bench.json",
-    "voxcpm2 bench --solver-error",
 )
 
 

@@ -111,13 +111,13 @@ class Settings:
     )
     steps: int = setting(
         10,
-        "solver steps per patch of audio, the first of them free with any solver; more is finer and slower",
+        "solver steps per patch of audio (the first one costs nothing); more steps are finer and slower",
         limits=(MIN_STEPS, MAX_STEPS),
         expected=f"from {MIN_STEPS} to {MAX_STEPS}",
     )
     solver: str = setting(
         "euler",
-        "solver of the diffusion: `euler`, the reference's, or `ab2`, closer to the exact solution in as many steps",
+        "diffusion solver: `euler`, as in the reference, or `ab2`, closer to the exact solution with the same steps",
         metavar="|".join(SOLVERS),
         choices=SOLVERS,
     )
