@@ -248,7 +248,7 @@ LONG = "x" * 300
         (["synth", "Hello.", "-o", "a.wav", "--lora", LONG], 3, "L: there is no such LoRA folder"),
         (["synth", "Hello.", "-o", "a.wav", "--model", LONG], 3, "--model: L is not there"),
         (["synth", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
-        (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "has made (File name too long)"),
+        (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "voices add` (File name too long)"),
         (["clone", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["batch", LONG, "-o", "out"], 2, "can't read the manifest L: File name too long"),
         (["batch", "lines.jsonl", "-o", LONG], 1, "can't create the folder L: File name too long"),

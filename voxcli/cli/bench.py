@@ -135,7 +135,7 @@ def bench(
 
 
 def _refuse_beside_solver_error(others: dict[str, object]) -> None:
-    """Raise InputError where something was asked for that only a measurement of speed has."""
+    """Raise InputError if an option is set that applies only to speed measurements."""
     for name, value in others.items():
         if value is not None:
             raise InputError(f"--solver-error and {name} exclude each other")

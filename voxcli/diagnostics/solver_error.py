@@ -45,12 +45,12 @@ SOLVERS = (
     Solver("ab2", 5),
 )
 EXACT_STEPS = 200
-ROWS = 64  # states at once
+ROWS = 64  # states per batch
 
 
 @dataclass(frozen=True)
 class SolverError:
-    """error: root mean square of the difference to the exact patches, by that of the exact patches."""
+    """The error of a solver. error: RMS difference to the exact patches, relative to the RMS of the exact patches."""
 
     solver: str
     steps: int
@@ -60,7 +60,7 @@ class SolverError:
 
 @dataclass(frozen=True)
 class SolverReport:
-    """resolution: the error of half as many steps of the exact method. Errors near it say nothing."""
+    """Errors of all solvers. resolution: error of the exact method with half the steps; smaller errors are noise."""
 
     model: str
     device: str
@@ -89,7 +89,7 @@ class SolverReport:
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """Inputs of LocDiT, a row for each patch: see `LocDiT.forward`."""
+    """Inputs of LocDiT, one row per patch; see `LocDiT.forward`."""
 
     mu: torch.Tensor
     cond: torch.Tensor
@@ -101,7 +101,7 @@ class States:
 
     @torch.inference_mode()
     def solve(self, model: VoxCPM2, schedule: Schedule) -> torch.Tensor:
-        """float64[states, patch_size, feat_dim]"""
+        """Make the patches of all states: float64[states, patch_size, feat_dim]."""
         patches = []
         for first in range(0, len(self), ROWS):
             rows = slice(first, first + ROWS)
@@ -113,7 +113,12 @@ class States:
 def measure_solvers(
     loaded: LoadedEngine, cfg: float, patches: int, asked: Solver, notify: Callable[[str], None]
 ) -> SolverReport:
-    """Of SOLVERS, and of the one asked for. patches: maximum of each sentence.  notify: takes what is done now."""
+    """Measure the errors of SOLVERS and of one more solver.
+
+    patches: maximum number of patches per sentence.
+    asked:   the additional solver.
+    notify:  receives progress messages.
+    """
     model = loaded.engine.model
     notify("speaking ...")
     states = collect_states(model, cfg, patches)
@@ -134,7 +139,7 @@ def relative_error(made: torch.Tensor, exact: torch.Tensor) -> float:
 
 
 def collect_states(model: VoxCPM2, cfg: float, patches: int, texts: Iterable[str] = SENTENCES) -> States:
-    """Of all patches of the texts, spoken with the default solver. Raises SynthesisError."""
+    """Speak texts with the default solver and collect the states of all patches. Raises SynthesisError on failure."""
     kept: list[tuple[torch.Tensor, ...]] = []
     requests = [
         Request(
@@ -145,7 +150,7 @@ def collect_states(model: VoxCPM2, cfg: float, patches: int, texts: Iterable[str
         )
         for seed, text in enumerate(texts)
     ]
-    # Each step runs in Python and with no row but those of requests: a graph's replay would call no hook.
+    # Without graphs and padding rows: a replayed graph calls no hook, and every row must belong to a request.
     engine = Engine(model, EngineConfig(max_batch=len(requests), graphs=False, pad_to_bucket=False))
     hook = model.feat_decoder.register_forward_pre_hook(
         lambda _, given: kept.append(tuple(part.clone() for part in given[:4]))
@@ -160,14 +165,12 @@ def collect_states(model: VoxCPM2, cfg: float, patches: int, texts: Iterable[str
 
 
 def midpoint(model: VoxCPM2, steps: int) -> Schedule:
-    """The midpoint method from where ten Euler steps begin, in the reference's time, on velocities at a time."""
+    """Return the schedule of the midpoint method, starting where ten Euler steps begin, in the reference's time."""
     return model.feat_decoder.schedule_of(*midpoint_moves([warp(0.9 * (1 - i / steps)) for i in range(steps + 1)]))
 
 
 def midpoint_moves(grid: Sequence[float]) -> tuple[list[float], list[Move]]:
-    """Times and moves of steps between the times of a grid: a move of half a width, then one of the whole width from
-    where that one began.
-    """
+    """Return times and moves of midpoint steps over a grid: half a step, then a whole step from the same start."""
     times, moves = [], []
     for time, following in pairwise(grid):
         width = time - following
