@@ -1,8 +1,8 @@
-"""How far the solvers' patches are from the exact ones, on states of the loaded model.
+"""Measure the error of the solvers on states of the loaded model.
 
-A model speaks a few sentences; of each patch the inputs of LocDiT are kept: the hidden states of the LMs, the patch
-before, the noise and the guidance scale. Each solver then makes these patches again from the same inputs, and so does
-one that is as good as exact: 200 steps of the midpoint method, which begin where ten Euler steps begin to move.
+The model speaks a few sentences, and the inputs of LocDiT are stored for each patch: the hidden states of the LMs, the
+previous patch, the noise and the guidance scale. Each solver then makes these patches again from the same inputs. The
+reference is 200 steps of the midpoint method, starting where ten Euler steps start to move.
 """
 
 from __future__ import annotations
