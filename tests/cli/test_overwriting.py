@@ -104,7 +104,7 @@ MANIFEST = "would overwrite the manifest"
         ),
         (
             ["synth", "Hello.", "--ref", "voice.srt", "-o", "voice.flac", "--subtitles", "srt"],
-            "over the recording 'voice.srt'",
+            "overwrite the recording 'voice.srt'",
         ),
         (
             ["clone", "Hello.", "--ref", "voice.wav", "-o", "Voice.wav"],
