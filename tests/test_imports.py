@@ -3,7 +3,7 @@
     cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
 text, audio, files, terminal, interrupts, errors, extras and faults are leaves that any room may import (kernels, model
-and engine know no text and no sound files).
+and engine know no text and no sound files). Files and lists of parameters stay short, so that each can be read at once.
 """
 
 from __future__ import annotations
@@ -113,6 +113,49 @@ def test_imports_go_one_way(path: Path) -> None:
 )
 def test_a_wrong_edge_would_be_found(part: str, source: str, wrong: list[str]) -> None:
     assert wrong_edges(part, source) == wrong
+
+
+MAX_PARAMETERS, MAX_LINES, MAX_RUN_MODULES = 8, 450, 15
+
+
+def too_long(path: Path, source: str) -> list[str]:
+    """Functions with too many parameters, and a file with too many lines.
+
+    The parameters of a command are its options, and it is named as its module; those of a Triton kernel are what a
+    launch gives it.
+    """
+    lines = source.count("\n")
+    found = [f"{lines} lines"] if lines > MAX_LINES else []
+    functions = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef)]
+    for node in sorted(functions, key=lambda node: node.lineno):
+        is_command = path.parent.name == "cli" and node.name == path.stem
+        is_kernel = any(ast.unparse(decorator).startswith("triton.jit") for decorator in node.decorator_list)
+        every = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]
+        count = sum(each is not None and each.arg not in ("self", "cls") for each in every)
+        if count > MAX_PARAMETERS and not is_command and not is_kernel:
+            found.append(f"line {node.lineno}: {node.name} has {count} parameters")
+    return found
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_function_takes_too_much_and_no_file_is_too_long(path: Path) -> None:
+    assert too_long(path, path.read_text(encoding="utf-8")) == []
+
+
+def test_what_is_too_long_would_be_found() -> None:
+    nine = "(a, b, c, /, d, *e, f, g, h, **i)"
+    source = f"class A:\n    def f{nine}: ...\n\n    def g(self, a, b, c, d, e, f, g, h): ...\ndef batch{nine}: ...\n"
+    kernel = f"@triton.jit(do_not_specialize=['a'])\ndef k{nine}: ...\n"
+    found = ["line 2: f has 9 parameters"]
+    assert too_long(PACKAGE / "cli" / "batch.py", source + kernel) == found
+    assert too_long(PACKAGE / "run" / "batch.py", source) == [*found, "line 5: batch has 9 parameters"]
+    assert too_long(PACKAGE / "cli" / "batch.py", "\n" * 451) == ["451 lines"]
+    assert too_long(PACKAGE / "cli" / "batch.py", "\n" * 450) == []
+
+
+def test_the_room_of_runs_stays_small() -> None:
+    modules = {path.stem for path in (PACKAGE / "run").glob("*.py")} - {"__init__"}
+    assert len(modules) <= MAX_RUN_MODULES, sorted(modules)
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,10 @@ __all__ = [
     "RequestError",
     "SynthesisError",
     "VoxError",
+    "as_vox_error",
     "in_one_line",
     "quoted",
+    "reason_of",
     "shortened",
 ]
 
@@ -151,7 +153,31 @@ class SynthesisError(VoxError):
     """The engine ran and could not produce the clip."""
 
 
-def in_one_line(error: Exception) -> str:
-    """Describe an unexpected error in one line: its type and message."""
-    text = shortened(" ".join(str(error).split()), MAX_MESSAGE)
+def in_one_line(error: BaseException) -> str:
+    """Describe an unexpected error in one line: its type and message.
+
+    >>> in_one_line(ValueError("a  message\\nof two lines"))
+    'ValueError: a message of two lines'
+    """
+    text = _message(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def reason_of(error: BaseException, *, first_line: bool = False) -> str:
+    """Return an error's message for use inside another: one line without a full stop, or its type if it is empty.
+
+    first_line: omit all other lines, as torch and the hub explain at length.
+    """
+    return _message(error, first_line=first_line).rstrip(".") or type(error).__name__
+
+
+def _message(error: BaseException, *, first_line: bool = False) -> str:
+    text = str(getattr(error, "error_string", None) or error)  # libsndfile's own words, without a prefix
+    if first_line:
+        text = text.strip().partition("\n")[0]
+    return shortened(" ".join(text.split()), MAX_MESSAGE)
+
+
+def as_vox_error(error: Exception) -> VoxError:
+    """Return the error itself if it is meant for people, else one that reports it as unexpected."""
+    return error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")

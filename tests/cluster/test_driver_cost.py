@@ -1,7 +1,8 @@
-"""The driver's cost per line: `pytest -m long -s tests/cluster/test_driver_cost.py`.
+"""The driver's cost per line.
 
-The workers here compute nothing and answer at once, so only the driver's own work is measured. The README computes the
-limits of large clusters from these figures.
+The workers here compute nothing and answer at once, so only the driver's own work is measured: how often it waits for
+the disk, and how many lines of code it runs. `pytest -m long -s` of this file prints the cost in microseconds, from
+which voxcli/cluster/README.md computes the limits of large clusters.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.cluster.pools import batch_run
+from tests.counting import lines_run
 from voxcli.cluster.driver import Driver
 from voxcli.cluster.messages import FinishedResult, PollReply, WorkerConfig, WorkerReady, WorkItem
 from voxcli.cluster.options import ClusterOptions
@@ -27,11 +30,9 @@ from voxcli.engine.load import ModelOptions
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance, prepare
-from voxcli.jobs.result import Result
-from voxcli.run.results import ResultLog
+from voxcli.jobs.result import Outcome, Result
+from voxcli.run.results import ResultLog, read_results
 from voxcli.voices.source import EncodedVoice
-
-pytestmark = pytest.mark.long
 
 ROWS = 64
 TEXT = "The river ran under an old stone bridge, and nobody on it could remember when it had been built."
@@ -142,22 +143,65 @@ class NearFleet:
         return value
 
 
-def cost(pool: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
-    """Return microseconds per line: wall time, and CPU time of this process."""
-    lines = utterances(out, count)
+@contextmanager
+def driven(pool: Any, out: Path, count: int, *, noted: bool) -> Iterator[Iterator[Outcome]]:
+    """Yield the outcomes of `count` lines after the first one, when the workers have loaded."""
     with ResultLog(out) as log:
         run = Driver(
-            pool, lines, batch_run(out, log if noted else None), options=ClusterOptions(), rate=16_000, encoder=str
+            pool,
+            utterances(out, count),
+            batch_run(out, log if noted else None),
+            options=ClusterOptions(),
+            rate=16_000,
+            encoder=str,
         ).run()
-        first = next(run)  # the workers have loaded
+        assert next(run).result.ok
+        yield run
+
+
+def cost(pool: Any, out: Path, count: int, *, noted: bool) -> tuple[float, float]:
+    """Return microseconds per line: wall time, and CPU time of this process."""
+    with driven(pool, out, count, noted=noted) as run:
         clock, processor = time.perf_counter(), time.process_time()
         landed = sum(outcome.result.ok for outcome in run)
         spent = (time.perf_counter() - clock, time.process_time() - processor)
-    assert first.result.ok and landed == count - 1
+    assert landed == count - 1
     return 1e6 * spent[0] / landed, 1e6 * spent[1] / landed
 
 
-def test_results_on_the_disk(tmp_path: Path) -> None:
+@pytest.mark.parametrize("group", [1, 4, 16, 64])
+def test_results_that_come_together_wait_for_the_disk_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: int
+) -> None:
+    synced: list[int] = []
+    real = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda handle: (synced.append(handle), real(handle)))
+    results = [result_of(Job(f"{n}", TEXT, Path(f"{n}.wav"))).result for n in range(64)]
+    with ResultLog(tmp_path) as log:
+        log.append(results[0])  # makes the file, and syncs its folder
+        synced.clear()
+        for first in range(1, 64, group):
+            log.append(*results[first : first + group])
+        assert len(synced) == -(-63 // group)
+    assert list(read_results(tmp_path).values()) == results
+
+
+def lines_of_code(pool: Any, out: Path, count: int) -> float:
+    """Run by the driver for each line."""
+    landed: list[Outcome] = []
+    with driven(pool, out, count, noted=False) as run:
+        lines = lines_run(lambda: landed.extend(run))
+    assert len({outcome.job.id for outcome in landed if outcome.result.ok}) == count - 1
+    return lines / len(landed)
+
+
+def test_a_line_costs_the_same_with_many_workers(tmp_path: Path) -> None:
+    few, many = (lines_of_code(NearFleet(size, 16), tmp_path, 400 * size) for size in (4, 32))
+    assert many <= 1.1 * few
+
+
+@pytest.mark.long
+def test_results_in_microseconds(tmp_path: Path) -> None:
     line = result_of(Job("line", TEXT, Path("line.wav"))).result
     costs = []
     for group in (1, 4, 16, 64):
@@ -168,9 +212,11 @@ def test_results_on_the_disk(tmp_path: Path) -> None:
                 log.append(*[line] * group)
             costs.append(f"{group} per sync: {1e6 * (time.perf_counter() - began) / count:.0f}")
     print(f"\nresults.jsonl, microseconds per line: {', '.join(costs)}")
+    assert read_results(tmp_path) == {"line": line}
 
 
-def test_logic_alone(tmp_path: Path) -> None:
+@pytest.mark.long
+def test_logic_in_microseconds(tmp_path: Path) -> None:
     for size, count in ((1, 20_000), (100, 40_000), (1000, 200_000)):
         _, processor = cost(NearFleet(size, 16), tmp_path, count, noted=False)
         print(f"\n{size} workers, 16 results per reply, not recorded: {processor:.0f} us of CPU time per line", end="")
@@ -187,6 +233,7 @@ def cluster(repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield cluster
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("group", "size"), [(1, 0), (4, 0), (16, 0), (64, 0), (16, 576_000)])
 def test_through_ray(cluster: Any, tmp_path: Path, group: int, size: int) -> None:

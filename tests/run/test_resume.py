@@ -310,7 +310,7 @@ def test_a_line_whose_first_file_could_not_be_written_keeps_its_seed(
     """The audio was made. A line for which the engine failed gets another seed."""
     jobs = [job(tmp_path, "a"), job(tmp_path, "b")]
     with monkeypatch.context() as patch:
-        patch.setattr("voxcli.run.session.write_audio", full_disk)
+        patch.setattr("voxcli.run.finish.write_audio", full_disk)
         run(tmp_path, jobs, fails={"b#0": "no finite patch"})
     tried = read_results(tmp_path)
     assert (type(tried["a"].seed), tried["b"].seed) == (int, None)

@@ -23,8 +23,8 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
+from voxcli.run import finish as finish_module
 from voxcli.run import running_job as take_module
-from voxcli.run import session as session_module
 from voxcli.run.results import ResultLog
 from voxcli.run.session import Session
 from voxcli.text.split import SENTENCE_PAUSE_S
@@ -289,7 +289,7 @@ def test_a_file_that_can_not_be_written_fails_its_line(tmp_path: Path) -> None:
     assert outcomes["b"].result.ok
 
 
-@pytest.mark.parametrize(("module", "stage"), [(take_module, "build_prompt"), (session_module, "write_audio")])
+@pytest.mark.parametrize(("module", "stage"), [(take_module, "build_prompt"), (finish_module, "write_audio")])
 def test_an_unexpected_error_ends_only_its_job(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, stage: str
 ) -> None:

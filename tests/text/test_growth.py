@@ -2,6 +2,7 @@
 
 Loops are counted, as regular expressions are in `test_linear.py`. What neither shows, such as strings that are copied
 again and again, takes minutes to hours at the largest size, where all texts together take half a minute.
+Figures: `python -m tests.text.test_growth`.
 """
 
 from __future__ import annotations
@@ -10,16 +11,15 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.counting import lines_run
 from tests.text.hostile import HOSTILE
 from voxcli.errors import InputError
 from voxcli.jobs.job import Job
@@ -58,29 +58,13 @@ def test_hostile_texts_are_planned_in_bounded_time() -> None:
     assert done.returncode == 0
 
 
-def lines_run(function: Callable[[str], object], text: str) -> int:
-    """Lines of the project that a function runs for a text, each as often as it is run."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        if not frame.f_code.co_filename.startswith(str(ROOT)):
-            return None
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function(text)
-    finally:
-        sys.settrace(before)
-    return count
+def lines_of_plan(text: str) -> int:
+    return lines_run(partial(plan, text))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_loops_are_linear(name: str) -> None:
-    small, large = (lines_run(plan, HOSTILE[name](size)) for size in (SMALL, TIMES * SMALL))
+    small, large = (lines_of_plan(HOSTILE[name](size)) for size in (SMALL, TIMES * SMALL))
     assert large <= MAX_GROWTH * small
 
 
@@ -88,7 +72,7 @@ def test_a_loop_that_is_not_linear_is_found() -> None:
     def looks_back_from_each(text: str) -> list[int]:
         return [text.count("a", 0, end) for place, _ in enumerate(text) if place % 8 == 0 for end in range(0, place, 8)]
 
-    small, large = (lines_run(looks_back_from_each, "a" * size) for size in (SMALL, TIMES * SMALL))
+    small, large = (lines_run(partial(looks_back_from_each, "a" * size)) for size in (SMALL, TIMES * SMALL))
     assert large > MAX_GROWTH * small
 
 
@@ -99,14 +83,13 @@ FEW = st.lists(st.sampled_from(MARKS), max_size=3).map("".join)
 @settings(max_examples=60, deadline=None)
 @given(head=FEW, unit=FEW.filter(bool), tail=FEW)
 def test_loops_are_linear_whatever_is_repeated(head: str, unit: str, tail: str) -> None:
-    small, large = (lines_run(plan, head + unit * (times * SMALL // len(unit)) + tail) for times in (1, TIMES))
+    small, large = (lines_of_plan(head + unit * (times * SMALL // len(unit)) + tail) for times in (1, TIMES))
     assert large <= MAX_GROWTH * small
 
 
-@pytest.mark.slow
-def test_growth() -> None:
-    """For figures, with -s: seconds of CPU time by size. It decides nothing."""
-    print(f"\n{'seconds at':26}" + "".join(f"{size:>9,}" for size in SIZES))
+def figures() -> None:
+    """Seconds of CPU time by size."""
+    print(f"{'seconds at':26}" + "".join(f"{size:>9,}" for size in SIZES))
     for name in HOSTILE:
         print(f"{name:26}" + "".join(f"{_seconds(HOSTILE[name](size)):9.2f}" for size in SIZES), flush=True)
 
@@ -115,3 +98,7 @@ def _seconds(text: str) -> float:
     began = time.process_time()
     plan(text)
     return time.process_time() - began
+
+
+if __name__ == "__main__":
+    figures()

@@ -166,9 +166,11 @@ def test_a_named_voice_in_the_prompt(tmp_path: Path) -> None:
 
 
 def _run(engine: FakeEngine, jobs: list[Job], out: Path) -> dict[str, Outcome]:
-    session = Session(
-        cast(Engine, engine), make_plan(jobs).utterances, out, log=None, notify=lambda _: None, encoder=lambda: "e1"
+    utterances = make_plan(jobs).utterances
+    voices = VoicePrefetcher(
+        cast(Engine, engine), [each.job for each in utterances], encoder=lambda: "e1", notify=lambda _: None
     )
+    session = Session(cast(Engine, engine), utterances, out, log=None, notify=lambda _: None, voices=voices)
     return {outcome.job.id: outcome for outcome in session.run()}
 
 

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 import soundfile
 
-from voxcli.errors import AudioError
+from voxcli.errors import AudioError, reason_of
 from voxcli.terminal import printable
 
 __all__ = ["MAX_CHANNELS", "RATES", "check_end", "open_sound", "printable", "refuse_cut_off"]
@@ -50,7 +50,7 @@ def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
         try:
             sound = soundfile.SoundFile(_Source(file))
         except (soundfile.SoundFileError, RuntimeError, TypeError, ValueError) as error:
-            raise AudioError(f"{printable(path)}: not a sound file that can be read ({_reason(error)})") from error
+            raise AudioError(f"{printable(path)}: not a sound file that can be read ({reason_of(error)})") from error
         with sound:
             _check_header(path, sound)
             yield file, sound
@@ -139,8 +139,3 @@ def refuse_cut_off(path: Path, share: float) -> None:
     raise AudioError(
         f"{printable(path)}: the file is cut off; only {percent}% of the sound its header promises is there"
     )
-
-
-def _reason(error: Exception) -> str:
-    text = getattr(error, "error_string", None) or str(error)
-    return " ".join(str(text).split()).rstrip(".") or type(error).__name__

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from voxcli.audio.formats import FORMATS, Format, rates_of
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
-from voxcli.errors import OutputError, quoted
+from voxcli.errors import OutputError, quoted, reason_of
 from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.interrupts import check
 from voxcli.terminal import printable
@@ -72,7 +72,7 @@ def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *
                 make_reproducible(file, kind.container)
         except (soundfile.SoundFileError, AssertionError) as error:
             raise sink.error or OutputError(
-                f"{printable(path)}: can't be written as {format} ({_reason(error)})"
+                f"{printable(path)}: can't be written as {format} ({reason_of(error)})"
             ) from error
         if sink.error:
             raise sink.error
@@ -130,8 +130,3 @@ def _format(path: Path, rate: int, name: str) -> Format:
         known = ", ".join(f"{known / 1000:g}" for known in rates)
         raise OutputError(f"{printable(path)}: {name} can't hold {rate / 1000:g} kHz, only {known} kHz")
     return kind
-
-
-def _reason(error: BaseException) -> str:
-    text = getattr(error, "error_string", None) or str(error)
-    return " ".join(str(text).split()).rstrip(".") or type(error).__name__

@@ -42,7 +42,8 @@ def clone(
 
     With --ref-text, speech continues from the recording as if it had not ended.
     """
-    from voxcli.run.single import single_job
+    from voxcli.jobs.job import Job
+    from voxcli.run.single import in_its_format
     from voxcli.text.clean import clean, is_speakable
 
     settings = speech.settings()
@@ -60,7 +61,8 @@ def clone(
     options = engine.model_options(speech.preset)
     inputs = protected(speech.preset, options)
     text.protect(inputs)
-    job = single_job(
+    job = Job(
+        output.out.name,
         text.read(),
         output.out,
         ref=None if ref_text else voice.ref,
@@ -71,4 +73,4 @@ def clone(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(job, options, inputs, output)
+    speak(in_its_format(job), options, inputs, output)

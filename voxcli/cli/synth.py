@@ -31,13 +31,15 @@ def synth(
     debug: Debug = False,
 ) -> None:
     """Speak one text of any length into a file."""
-    from voxcli.run.single import single_job
+    from voxcli.jobs.job import Job
+    from voxcli.run.single import in_its_format
 
     settings = speech.settings()
     options = engine.model_options(speech.preset)
     inputs = protected(speech.preset, options)
     text.protect(inputs)
-    job = single_job(
+    job = Job(
+        output.out.name,
         text.read(),
         output.out,
         ref=voice.ref,
@@ -46,4 +48,4 @@ def synth(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(job, options, inputs, output)
+    speak(in_its_format(job), options, inputs, output)

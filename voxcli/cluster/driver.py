@@ -22,7 +22,8 @@ from voxcli.cluster.messages import PollReply, WorkerReady, WorkItem
 from voxcli.cluster.options import ClusterOptions
 from voxcli.cluster.pool import WorkerDied, WorkerPool, WorkerRecord
 from voxcli.cluster.voices import PendingVoice, SharedVoices
-from voxcli.errors import DeviceError, SynthesisError, VoxError, in_one_line
+from voxcli.cluster.watch import Watch
+from voxcli.errors import DeviceError, SynthesisError, VoxError, as_vox_error, in_one_line
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
@@ -33,7 +34,6 @@ from voxcli.voices.source import EncodedVoice
 
 # Deaths in a row (or four per worker, if that is more) without a finished line: then the lines are not the cause.
 MAX_FRUITLESS_DEATHS = 12
-LATE_S = 30.0  # how long a share of the lines is reserved for a worker that has not loaded
 ENCODES = 2  # voices that one worker encodes at once
 PATIENCE_S = 10.0  # how long workers may take to finish their current files when a run ends early
 
@@ -69,7 +69,7 @@ class Driver:
         self._fruitless = 0
         self._ending = False
         self._unheard: set[str] = set()  # lines whose worker ended without reporting them
-        self._looked = time.monotonic()  # last check for late and hung workers
+        self._watch = Watch(self._records, options.hang_s, time.monotonic())
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
         self._collector = ResultCollector(run.out, run.log, run.timer)
@@ -138,28 +138,18 @@ class Driver:
             name, count = asked_back
             worker = self._records[name]
             self.when(worker.handle.ask("give_back", count), partial(self._given_back, worker))
-        if (since := time.monotonic() - self._looked) > 1.0:
-            self._looked += since
-            for worker in self._records.values():  # time this process was stopped (Ctrl-Z, a slow disk) does not count
-                worker.moved += max(0.0, since - 2.0)
-            self._look_for_late_ones()
-            self._look_for_hung_ones()
-
-    def _look_for_late_ones(self) -> None:
-        unloaded = [worker for worker in self._records.values() if worker.ready is None]
-        late = [worker for worker in unloaded if not worker.late and self._looked - worker.since > LATE_S]
-        for worker in late:
-            worker.late = True
-            self.dispatch.lost(worker.name)
+        late, hung = self._watch.look(time.monotonic())
         if late:
-            loaded = len(self._records) - len(unloaded)
-            self.notify(f"{loaded} of {counted(len(self._records), 'worker')} loaded; waiting for the others")
+            self._release_shares(late)
+        for worker in hung:
+            self._died(worker, WorkerDied(f"it made no progress for {self._hang_s:.0f} s"), hung=True)
 
-    def _look_for_hung_ones(self) -> None:
-        """Replace workers that do not answer, or that make no step although they hold lines."""
-        for worker in list(self._records.values()):
-            if worker.ready is not None and self._looked - worker.moved > self._hang_s:
-                self._died(worker, WorkerDied(f"it made no progress for {self._hang_s:.0f} s"), hung=True)
+    def _release_shares(self, late: list[WorkerRecord]) -> None:
+        """Reserve no lines any longer for workers that are late to load."""
+        for worker in late:
+            self.dispatch.lost(worker.name)
+        loaded = sum(worker.ready is not None for worker in self._records.values())
+        self.notify(f"{loaded} of {counted(len(self._records), 'worker')} loaded; waiting for the others")
 
     def _hand(self, worker: WorkerRecord, lines: Sequence[Task]) -> None:
         places: dict[object, int] = {}
@@ -200,7 +190,7 @@ class Driver:
         if isinstance(error, VoxError):
             raise error
         if error is not None:
-            raise SynthesisError(f"a worker could not start: {in_one_line(error)}") from error  # type: ignore[arg-type]
+            raise SynthesisError(f"a worker could not start: {in_one_line(error)}") from error
         worker.ready = ready = future.result()
         worker.moved = time.monotonic()
         if all(other is worker or other.ready is None for other in self._records.values()):
@@ -278,7 +268,7 @@ class Driver:
         load = self.dispatch.loads.get(worker.name)  # None if it is late
         unfinished = len(load.lines) if load is not None else 0
         failed = self.dispatch.lost(worker.name) if load is not None else []
-        reason = str(error) if isinstance(error, WorkerDied) else in_one_line(error)  # type: ignore[arg-type]
+        reason = str(error) if isinstance(error, WorkerDied) else in_one_line(error)
         left = unfinished - len(failed)
         again = (
             f"; its {left} unfinished lines are retried"
@@ -314,8 +304,7 @@ class Driver:
 
     def fail(self, utterance: Utterance, error: Exception) -> None:
         """Record that an utterance failed without reaching a worker."""
-        reason = error if isinstance(error, VoxError) else SynthesisError(f"unexpected {in_one_line(error)}")
-        self._note([(utterance, failure(utterance.job, reason, self.out))])
+        self._note([(utterance, failure(utterance.job, as_vox_error(error), self.out))])
 
     def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
         self._collector.note([outcome for _, outcome in pairs])

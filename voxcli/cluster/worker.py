@@ -145,7 +145,7 @@ class Worker:
         except _Stop:
             self._ended = "it was stopped"
         except BaseException as error:
-            self._ended = in_one_line(error) if isinstance(error, Exception) else type(error).__name__
+            self._ended = in_one_line(error)
         self._results.wake()
 
     def _after_a_step(self, patches: dict[str, int]) -> None:

@@ -19,6 +19,7 @@ import torch
 
 from voxcli.engine.prefill import Size
 from voxcli.engine.transfer import upload, upload_into
+from voxcli.errors import reason_of
 from voxcli.memory import is_out_of_memory
 from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import Hidden
@@ -105,7 +106,7 @@ class Capturer:
         except RuntimeError as error:
             if is_out_of_memory(error):
                 raise
-            self._notify(f"no CUDA graph for {what}, {instead}: {str(error).strip().splitlines()[0]}")
+            self._notify(f"no CUDA graph for {what}, {instead}: {reason_of(error, first_line=True)}")
             return None
         self._pool = self._pool or graph.pool()
         return Captured(graph, inputs, output)

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from voxcli.errors import InputError, ManifestError, quoted, shortened
+from voxcli.errors import InputError, ManifestError, quoted, reason_of, shortened
 from voxcli.files.read import read_named, read_regular
 from voxcli.inputs.encoding import NotText, decode
 from voxcli.text.lexicon import Lexicon
@@ -120,5 +120,5 @@ def _yaml(text: str) -> Iterator[Entry]:
                 waiting.clear()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or " ".join(str(error).split())
+        reason = getattr(error, "problem", None) or reason_of(error)
         raise _WrongLine(mark.line + 1 if mark else 1, f"not YAML that can be used: {shortened(reason, 300)}") from None

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Literal
 
+from voxcli.errors import reason_of
 from voxcli.inputs.sheetcount import (
     Budget,
     ElementHandler,
@@ -44,7 +45,7 @@ def repacked(data: bytes, kind: Kind, budget: Budget | None = None) -> bytes:
                     parse(content, handler)
                 archive.writestr(name, content)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, RuntimeError, OSError) as error:
-        raise Unreadable(f"it is damaged ({' '.join(str(error).split())})") from error
+        raise Unreadable(f"it is damaged ({reason_of(error)})") from error
     return target.getvalue()
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from voxcli.errors import InputError, Problem, quoted
+from voxcli.errors import InputError, Problem, quoted, reason_of
 from voxcli.extras import install_hint
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.rows import RawRow, Remarks
@@ -104,7 +104,7 @@ def _readable(name: str) -> Iterator[None]:
     except BaseException as error:
         # a damaged file may also end in a panic of the library, which is none of Python's exceptions
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            reason = " ".join(str(error).split()) or "no reason given"
+            reason = reason_of(error)
             raise InputError(
                 f"{name} is a spreadsheet that can't be read ({reason}): save it again, or as .csv"
             ) from error

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from voxcli.errors import InputError, shortened
+from voxcli.errors import InputError, reason_of, shortened
 from voxcli.files.read import read_regular
 
 MAX_BYTES = 1 << 20
@@ -33,7 +33,7 @@ def read_yaml(path: Path, what: str) -> Any:
         TypeError,
         RecursionError,
     ) as error:
-        reason = shortened(" ".join(str(error).split()), 300)
+        reason = shortened(reason_of(error), 300)
         if isinstance(error, RecursionError):
             reason = "nested too deeply"
         raise InputError(f"{what} {path} is not YAML that can be used: {reason}") from error

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from voxcli.errors import in_one_line
 from voxcli.kernels.attention import PagedBatch
 
 VERSIONS = (3, 2)  # FlashAttention 3 needs Hopper; 2 runs from Ampere on
@@ -34,7 +35,7 @@ class VllmPagedAttention:
                 is_fa_version_supported,
             )
         except Exception as error:  # a vLLM built for another torch fails in ways of its own
-            raise ImportError(f"{type(error).__name__}: {' '.join(str(error).split())}") from error
+            raise ImportError(in_one_line(error)) from error
         for version in VERSIONS:
             if is_fa_version_supported(version):
                 return cls(flash_attn_varlen_func, version, get_scheduler_metadata if version == 3 else None)

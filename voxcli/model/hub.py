@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted
+from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted, reason_of
 from voxcli.files.once import once_a_day
 from voxcli.files.read import DIGEST_DIGITS, open_regular
 
@@ -158,8 +158,7 @@ def download(hub_id: str, notify: Callable[[str], None]) -> Path:
     except HFValidationError as error:
         raise ModelNotFound(f"{quoted(hub_id)} is neither a folder nor a model id like {FULL_MODEL}") from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelNotFound(f"can't fetch {hub_id}: {reason}") from error
+        raise ModelNotFound(f"can't fetch {hub_id}: {reason_of(error, first_line=True)}") from error
     except RuntimeError as error:
         raise ModelNotFound(f"can't fetch {hub_id}: {error} Name a folder for it in HF_HOME") from error
 

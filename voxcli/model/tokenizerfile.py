@@ -14,7 +14,7 @@ from typing import Any
 
 import tokenizers
 
-from voxcli.errors import CheckpointError
+from voxcli.errors import CheckpointError, reason_of
 from voxcli.files.read import read_regular
 
 MAX_BYTES = 1 << 28
@@ -74,7 +74,7 @@ def panics_as_errors() -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
-        raise RuntimeError(" ".join(str(error).split())) from None
+        raise RuntimeError(reason_of(error)) from None
 
 
 def _check(data: Any) -> None:

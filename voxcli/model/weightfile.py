@@ -18,7 +18,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from voxcli import faults
-from voxcli.errors import CheckpointError, quoted
+from voxcli.errors import CheckpointError, quoted, reason_of
 from voxcli.files.read import check_regular, open_regular
 from voxcli.memory import is_out_of_memory
 
@@ -63,7 +63,7 @@ def open_weights(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
     ) as error:
         if is_out_of_memory(error):
             raise
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        reason = reason_of(error, first_line=True)
         raise CheckpointError(f"{path}: damaged or not a weight file ({reason})") from None
 
 

@@ -130,6 +130,7 @@ class LocalBackend:
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         with run.timer("loading the model"):
             from voxcli.run.session import Session  # imports torch, so only when there is something to speak
+            from voxcli.voices.prefetch import VoicePrefetcher
 
             segments = sum(len(utterance.segments) for utterance in utterances)
             loaded = load_engine(run.options, run.display.notify, run.model, segments)
@@ -140,8 +141,10 @@ class LocalBackend:
             run.out,
             log=run.log,
             notify=run.display.notify,
-            encoder=loaded.encoder,
             timer=run.timer,
+            voices=VoicePrefetcher(
+                loaded.engine, [each.job for each in utterances], encoder=loaded.encoder, notify=run.display.notify
+            ),
         ).run()
         remember(run.options, run.display.summary.audio_s, run.display.summary.wall_s)
 

@@ -12,31 +12,23 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from voxcli import faults
-from voxcli.audio.join import join
-from voxcli.audio.levels import silence_at_end, to_level
-from voxcli.audio.resample import resample
-from voxcli.audio.write import write_audio
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import NOT_YET, Clip, NotYet, Request
-from voxcli.errors import DeviceError, SynthesisError, VoxError
-from voxcli.files.read import content_digest
-from voxcli.files.write import make_folder
+from voxcli.errors import DeviceError, SynthesisError, VoxError, as_vox_error
 from voxcli.interrupts import cleanup, interruptible
-from voxcli.jobs.cues import make_cues
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
-from voxcli.jobs.result import CUT_OFF, Outcome, Result, failure, now, shown_path
+from voxcli.jobs.result import Outcome, Result, failure
+from voxcli.run.finish import write_file
 from voxcli.run.profile import MODEL, StageTimer
 from voxcli.run.running_job import EncodedVoices, RunningJob
 from voxcli.voices.prefetch import VoicePrefetcher
 
-LONG_SILENCE_S = 1.0  # trailing silence above which a file gets a warning
 BACKLOG = 2**29  # bytes of audio waiting for the disk above which the engine waits
 WRITERS = 4  # writer threads on a GPU, whose engine makes files faster than one core can write them
 AHEAD = 8  # with a feed, one request per AHEAD rows is queued in the engine ahead of a free row
@@ -79,7 +71,6 @@ class Session:
         *,
         log: Log | None,
         notify: Callable[[str], None],
-        encoder: Callable[[], str] = str,
         timer: StageTimer | None = None,
         feed: Feed | None = None,
         voices: EncodedVoices | None = None,
@@ -98,9 +89,8 @@ class Session:
         self._waiting = 0  # total bytes of audio in _pending
         self._noting = Lock()
         self._feed = feed
-        self._voices = voices or VoicePrefetcher(
-            engine, [utterance.job for utterance in utterances], encoder=encoder, notify=notify
-        )
+        jobs = [utterance.job for utterance in utterances]
+        self._voices = voices or VoicePrefetcher(engine, jobs, encoder=str, notify=notify)
 
     def run(self) -> Iterator[Outcome]:
         """Yield outcomes as files are written. Raises DeviceError when the device no longer works."""
@@ -143,7 +133,7 @@ class Session:
             except DeviceError:  # not this line's fault: it ends the session
                 raise
             except Exception as error:
-                self._give_up(running, _as_vox_error(error))
+                self._give_up(running, as_vox_error(error))
                 continue
             self._running[request.request_id] = running, index
             yield request
@@ -190,56 +180,10 @@ class Session:
         """Write and record a complete job; runs in a writer thread."""
         try:
             with self.timer("files"):
-                result = self._write(running)
+                result = write_file(running, self.out)
         except Exception as error:
-            return self._fail(running.job, _as_vox_error(error), running.spoken_seed)
+            return self._fail(running.job, as_vox_error(error), running.spoken_seed)
         return self._note(Outcome(running.job, result))
-
-    def _write(self, running: RunningJob) -> Result:
-        """Join the clips and write the file."""
-        job, segments = running.job, running.utterance.segments
-        clips = [running.clips[index] for index in range(len(segments))]
-        rate = clips[0].sample_rate
-        parts = [clip.audio for clip in clips if clip.audio is not None]
-        pauses, lead_s = [segment.pause_s for segment in segments], running.utterance.lead_s
-        # a single clip stays exactly as the model made it
-        alone = len(parts) == 1 and not pauses[0] and not lead_s
-        audio = parts[0] if alone else join(parts, pauses, rate, lead_s)
-        limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
-        stop_reason = "length" if len(audio) > limit else _worst(clips)
-        audio = audio[:limit]
-        cues = make_cues(segments, [len(part) for part in parts], rate, limit, lead_s)
-        if job.settings.sample_rate is not None:
-            audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
-        if job.settings.level is not None:
-            audio = to_level(audio, rate, job.settings.level)
-        make_folder(job.out.parent)
-        write_audio(job.out, audio, rate, format=job.format)
-        duration, wall = len(audio) / rate, running.ended - running.began
-        trailing_s = silence_at_end(audio, rate) - pauses[-1]
-        return Result(
-            id=job.id,
-            out=shown_path(job.out, self.out),
-            text=job.text,
-            status="ok",
-            duration_s=round(duration, 4),
-            wall_s=round(wall, 4),
-            rtf=round(wall / duration, 4),
-            patches=sum(clip.patches for clip in clips),
-            stop_reason=stop_reason,
-            seed=running.spoken_seed,
-            attempts=max(clip.attempts for clip in clips),
-            sample_rate=rate,
-            description=running.utterance.description or None,
-            voice_notes=running.voice.notes if running.voice else (),
-            warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, trailing_s)),
-            sha256=content_digest(job.out),
-            exact=all(clip.exact for clip in clips),
-            fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,
-            finished=now(),
-            cues=cues,
-            extra=job.extra or None,
-        )
 
     def _fail(self, job: Job, error: VoxError, seed: int | None = None) -> Outcome:
         return self._note(failure(job, error, self.out, seed))
@@ -249,28 +193,3 @@ class Session:
             with self.timer("results"), self._noting:
                 self.log.append(outcome.result)
         return outcome
-
-
-def _worst(clips: Iterable[Clip]) -> str:
-    """Return the stop reason of a job: the most serious one of its clips."""
-    reasons = {clip.stop_reason for clip in clips}
-    return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
-
-
-def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
-    """Yield warnings about a file that should be listened to before it is used."""
-    if stop_reason == "length":
-        yield CUT_OFF
-    if running.silence_s:
-        yield f"{running.silence_s:.1f} s of trailing silence removed: the model did not stop by itself"
-    if bad := [clip.attempts for clip in running.clips.values() if clip.bad_case]:
-        yield f"far too long for its text, even after {max(bad)} attempts"
-    if silence_s > LONG_SILENCE_S:
-        yield f"{silence_s:.1f} s of trailing silence"
-
-
-def _as_vox_error(error: Exception) -> VoxError:
-    """Turn any exception into a VoxError, so that an unexpected one ends only its own job."""
-    if isinstance(error, VoxError):
-        return error
-    return SynthesisError(f"unexpected {type(error).__name__}: {error}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -15,42 +16,17 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.output_paths import format_of
 from voxcli.jobs.plan import NOTHING_TO_SPEAK, Plan, make_plan
 from voxcli.jobs.result import CUT_OFF
-from voxcli.jobs.settings import DEFAULTS, Settings
 from voxcli.jobs.speaker import speaker_of
 from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
 from voxcli.run.progress import Display
 from voxcli.run.summary import Summary
-from voxcli.text.lexicon import Lexicon
 
 STDOUT = Path("-")
 
 
-def single_job(
-    text: str,
-    out: Path,
-    *,
-    ref: Path | None = None,
-    prompt_audio: Path | None = None,
-    prompt_text: str | None = None,
-    control: str | None = None,
-    voice: Path | None = None,
-    settings: Settings = DEFAULTS,
-    lexicon: Lexicon | None = None,
-) -> Job:
-    """Make the job of a command that speaks one text, into a file or to STDOUT. Raises InputError."""
-    return Job(
-        id=out.name,
-        text=text,
-        out=out,
-        format="wav" if out == STDOUT else format_of(out, settings.format),
-        ref=ref,
-        prompt_audio=prompt_audio,
-        prompt_text=prompt_text,
-        control=control,
-        voice=voice,
-        settings=settings,
-        lexicon=lexicon,
-    )
+def in_its_format(job: Job) -> Job:
+    """Return the job of a command that speaks one text, in the format of its file or for STDOUT. Raises InputError."""
+    return replace(job, format="wav" if job.out == STDOUT else format_of(job.out, job.settings.format))
 
 
 class Spoken(NamedTuple):

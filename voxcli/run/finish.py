@@ -1,0 +1,85 @@
+"""From the clips of a job to its file and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from voxcli.audio.join import join
+from voxcli.audio.levels import silence_at_end, to_level
+from voxcli.audio.resample import resample
+from voxcli.audio.write import write_audio
+from voxcli.engine.request import Clip
+from voxcli.files.read import content_digest
+from voxcli.files.write import make_folder
+from voxcli.jobs.cues import make_cues
+from voxcli.jobs.result import CUT_OFF, Result, now, shown_path
+from voxcli.run.running_job import RunningJob
+
+LONG_SILENCE_S = 1.0  # trailing silence above which a file gets a warning
+
+
+def write_file(running: RunningJob, out: Path) -> Result:
+    """Join the clips of a complete job and write its file. `out` is the folder that the result names it from."""
+    job, segments = running.job, running.utterance.segments
+    clips = [running.clips[index] for index in range(len(segments))]
+    rate = clips[0].sample_rate
+    parts = [clip.audio for clip in clips if clip.audio is not None]
+    pauses, lead_s = [segment.pause_s for segment in segments], running.utterance.lead_s
+    # a single clip stays exactly as the model made it
+    alone = len(parts) == 1 and not pauses[0] and not lead_s
+    audio = parts[0] if alone else join(parts, pauses, rate, lead_s)
+    limit = len(audio) if job.settings.max_seconds is None else round(job.settings.max_seconds * rate)
+    stop_reason = "length" if len(audio) > limit else _worst(clips)
+    audio = audio[:limit]
+    cues = make_cues(segments, [len(part) for part in parts], rate, limit, lead_s)
+    if job.settings.sample_rate is not None:
+        audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
+    if job.settings.level is not None:
+        audio = to_level(audio, rate, job.settings.level)
+    make_folder(job.out.parent)
+    write_audio(job.out, audio, rate, format=job.format)
+    duration, wall = len(audio) / rate, running.ended - running.began
+    trailing_s = silence_at_end(audio, rate) - pauses[-1]
+    return Result(
+        id=job.id,
+        out=shown_path(job.out, out),
+        text=job.text,
+        status="ok",
+        duration_s=round(duration, 4),
+        wall_s=round(wall, 4),
+        rtf=round(wall / duration, 4),
+        patches=sum(clip.patches for clip in clips),
+        stop_reason=stop_reason,
+        seed=running.spoken_seed,
+        attempts=max(clip.attempts for clip in clips),
+        sample_rate=rate,
+        description=running.utterance.description or None,
+        voice_notes=running.voice.notes if running.voice else (),
+        warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, trailing_s)),
+        sha256=content_digest(job.out),
+        exact=all(clip.exact for clip in clips),
+        fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,
+        finished=now(),
+        cues=cues,
+        extra=job.extra or None,
+    )
+
+
+def _worst(clips: Iterable[Clip]) -> str:
+    """Return the stop reason of a job: the most serious one of its clips."""
+    reasons = {clip.stop_reason for clip in clips}
+    return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
+
+
+def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
+    """Yield warnings about a file that should be listened to before it is used."""
+    if stop_reason == "length":
+        yield CUT_OFF
+    if running.silence_s:
+        yield f"{running.silence_s:.1f} s of trailing silence removed: the model did not stop by itself"
+    if bad := [clip.attempts for clip in running.clips.values() if clip.bad_case]:
+        yield f"far too long for its text, even after {max(bad)} attempts"
+    if silence_s > LONG_SILENCE_S:
+        yield f"{silence_s:.1f} s of trailing silence"
