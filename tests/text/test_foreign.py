@@ -266,6 +266,20 @@ GOLDEN = [
     ),
     ("de", "Der 2. Weltkrieg", "Der zweite Weltkrieg"),
     ("sv", "2024-05-03", "tredje maj tvåtusen tjugofyra"),
+    (
+        "de",
+        "Vom 1. bis 3. Mai, 1. FC Köln, der 1. FC Köln",
+        "Vom ersten bis dritten Mai, 1. FC Köln, der erste FC Köln",
+    ),
+    ("de", "Er hatte 3. Dann kamen 4.", "Er hatte drei. Dann kamen vier."),
+    (
+        "de",
+        "Das Spiel endete 3:1. 24/7, 1/2, 80er, 100 m-Lauf, 5-jährig",
+        "Das Spiel endete 3:1. 24/7, 1/2, 80er, einhundert m-Lauf, 5-jährig",
+    ),
+    ("de", "3,5 Mrd. € und 1,80 m", "drei Komma fünf Milliarden Euro und eins Komma acht null Meter"),
+    ("fr", "24h/24, le 14/07/2023 à 9h05", "24h/24, le quatorze juillet deux mille vingt-trois à neuf heures cinq"),
+    ("ru", "1 января 2000 года, около 5 км", "первого января двухтысячного года, около 5 км"),
 ]
 
 

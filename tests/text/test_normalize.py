@@ -132,6 +132,25 @@ GOLDEN = [
     ),
     ("3.5 lbs, 98.6\u00b0F", "three point five pounds, ninety eight point six degrees Fahrenheit"),
     ("~50, \u00b13, 10^6", "about fifty, plus or minus three, ten to the power of six"),
+    (
+        "the 1980's, 10%-20%, $10bn-$12bn, $.50",
+        "the nineteen eighties, ten to twenty percent, ten billion dollars to twelve billion dollars, fifty cents",
+    ),
+    ("24-7, 50-50, 9-5, 3 1/2-inch", "twenty four seven, fifty fifty, nine to five, three and one half inch"),
+    (
+        "U.S. $5, $5 USD, 1.2M users, 020 7946 0958",
+        "five US dollars, five US dollars, one point two million users, zero two zero, seven nine four "
+        "six, zero nine five eight",
+    ),
+    (
+        "1st-class, 20th-century, GPT-3.5, 2 hrs, >=5",
+        "first-class, twentieth-century, GPT three point five, two hours, at least five",
+    ),
+    ("No. No! I have 5", "No. No! I have five"),
+    (
+        "Super Bowl LVIII, Louis XIV's, Napoleon I, Pope Francis I.",
+        "Super Bowl fifty eight, Louis the fourteenth's, Napoleon the first, Pope Francis the first.",
+    ),
     ("I have 3. \u6211\u67093\u4e2a\u3002", "I have three. \u6211\u6709\u4e09\u4e2a\u3002"),
 ]
 

@@ -39,7 +39,8 @@ _UNITS = {
     "GW": "gigawatt", "kWh": "kilowatt hour", "MWh": "megawatt hour", "mAh": "milliamp hour", "mA": "milliamp",
     "Hz": "hertz", "dB": "decibel", "L": "liter", "cal": "calorie", "kcal": "kilocalorie", "kJ": "kilojoule",
     "kPa": "kilopascal", "ppm": "part per million", "rpm": "revolution per minute", "mpg": "mile per gallon",
-    "yd": "yard", "sq ft": "square foot", "\u2030": "per mille",
+    "yd": "yard",
+    "hr": "hour", "hrs": "hour", "tbsp": "tablespoon", "tsp": "teaspoon", "sq ft": "square foot", "\u2030": "per mille",
 }  # fmt: skip
 _ABBREVIATED = {
     "p": "page", "pp": "pages", "vol": "volume", "vols": "volumes", "fig": "figure", "figs": "figures",
@@ -54,8 +55,18 @@ _FRACTIONS = {
 _DENOMINATORS = {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100}
 
 _NUMBER = r"\d+(?:\.\d+)?"
-_COMPARED = {"~": "about", ">": "more than", "<": "less than", "\u00b1": "plus or minus"}
-_COMPARISON = re.compile(r"(?<![\w~<>=])([~<>\u00b1]) ?(?=\d)")
+_LARGE = {"K": "thousand", "M": "million", "B": "billion"}
+_COMPARED = {
+    ">=": "at least",
+    "<=": "at most",
+    "\u2265": "at least",
+    "\u2264": "at most",
+    "~": "about",
+    ">": "more than",
+    "<": "less than",
+    "\u00b1": "plus or minus",
+}
+_COMPARISON = re.compile(r"(?<![\w~<>=])([<>]=|[~<>\u00b1\u2264\u2265]) ?(?=\d)")
 _NUMBER_SIGN = re.compile(r"(?:\b(No|Nos)\.? ?|#)(?=\d)")
 _ABBREVIATION = re.compile(r"\b(pp?|[Vv]ols?|[Ff]igs?|[Cc]h|[Aa]pprox|ca|[Nn]os?|[Ss]ec|[Aa]rt)\. ?(?=\d)")
 _SPEED = re.compile(rf"(?<![\w.])({_NUMBER}) ?(km|cm|m|ft|mi|l|L)/s\b(?!\u00b2)")
@@ -64,6 +75,7 @@ _UNIT = re.compile(
 )
 _FRACTION = re.compile(rf"((?<=\d) ?)?([{''.join(_FRACTIONS)}])")
 _INTERNATIONAL = re.compile(r"(?<![\w+])\+(?=\d)[\d()]+(?:[ .-][\d()]+){1,5}(?![\w-])")
+_LOCAL_PHONE = re.compile(r"(?<![\w.-])0\d{2,4} \d{3,4} \d{3,4}(?![\w.:/-])")
 _PHONE = re.compile(r"(?<![\w.-])(?:\d{1,3}[ -])?(?:\(\d{3}\) ?|\d{3}[-.])?\d{3}[-.]\d{4}(?![\w-])")
 _EMERGENCY = re.compile(r"\b([Cc]all(?:ed|s)?|[Dd]ial(?:ed|s)?|[Rr]ing) (\d{3})(?![\w,.:/-]*\d)")
 _ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
@@ -79,7 +91,7 @@ _WORDS = "and|or|is|to|in|of|for|by|as|at|the|was|on|but|per|are|we|it|he|out|so
 _DECIMAL = re.compile(
     rf"(?<![\w.:/,-])(\d+)\.(\d+)(?![\w:/\u00b0%]|\.\w|-\d| ?[\u00b0%\u00b5]| (?!(?:{_WORDS})\b)[A-Za-z]{{1,3}}\b)"
 )
-_CENTURY_DECADE = re.compile(r"\b(1\d|20)(\d)0s\b")
+_CENTURY_DECADE = re.compile(r"\b(1\d|20)(\d)0'?s\b")
 _DECADE = re.compile(r"(?<![\w'.])'?([2-9])0s\b")
 _YEARS = re.compile(r"(?<![\w.:/-])(1[1-9]\d\d|20\d\d)-(1[1-9]\d\d|20\d\d|\d\d)(?![\w:/-]|\.\d)")
 _RANGE = re.compile(
@@ -110,13 +122,33 @@ def needs_words(text: str) -> bool:
 
 def rewrite_english(text: str, say: Say) -> str:
     """`say` gives the words of a whole number."""
-    text = rewrite_roman(_names(text), say)
+    text = rewrite_roman(_names(_plain_forms(text, say)), say)
     text = _INTERNATIONAL.sub(lambda m: f"plus {_digit_by_digit(m[0])}", text)
     text = _PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
+    text = _LOCAL_PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
     text = _EMERGENCY.sub(lambda m: f"{m[1]} {' '.join(m[2])}", text)
     text = _fractions(rewrite_money(text, say), say)
     text = _numbers(_dates(_units(text), say), say)
     return _LONG.sub(lambda m: _long(m[0], say), text)
+
+
+def _plain_forms(text: str, say: Say) -> str:
+    """Forms that hide a plainer one, which the rules after this read."""
+    text = re.sub(r"\bU\.S\. ?(?=\$\d)", "US", text)
+    text = re.sub(r"(?<!\w)(\$[\d,.]*\d) USD\b", r"US\1", text)
+    text = re.sub(r"([$\u20ac\u00a3])\.(?=\d)", r"\g<1>0.", text)
+    text = re.sub(r"(?<=[\dkmnMB])-(?=[$\u20ac\u00a3]\d)", " to ", text)
+    text = re.sub(r"(?<![\w.,-])(\d+(?:\.\d+)?)%-(?=\d+(?:\.\d+)?%)", r"\1 to ", text)
+    text = re.sub(r"(?<![\w.:/,-])(24|50|9)-(7|50|11)(?![\w:/-])", _said_apart, text)
+    text = re.sub(r"(?<=[A-Za-z])-(?=\d+\.\d)", " ", text)
+    text = re.sub(r"(?<=/\d)-(?=[a-z])", " ", text)
+    text = re.sub(r"(?<![\w.,$\u20ac\u00a3])(\d+\.\d+)([MBK])\b", lambda m: f"{m[1]} {_LARGE[m[2]]}", text)
+    return re.sub(r"(?<![\w.,/-])(\d{1,4})(?:st|nd|rd|th)-(?=[A-Za-z])", lambda m: f"{_ordinal(int(m[1]), say)}-", text)
+
+
+def _said_apart(match: re.Match[str]) -> str:
+    """ "24-7" and "50-50" are no ranges."""
+    return f"{match[1]}/{match[2]}" if match[0] in ("24-7", "50-50") else match[0]
 
 
 def _names(text: str) -> str:
@@ -142,7 +174,7 @@ def _units(text: str) -> str:
     text = _UNIT.sub(lambda m: f"{m[1]} {_several(_UNITS[m[2]], m[1])}", text)
     text = _RANGE.sub(r"\1 to \2", text)
     text = _COMPARISON.sub(lambda m: f"{_COMPARED[m[1]]} ", text)
-    return re.sub(r"(?<=\d)\^(?=\d)", " to the power of ", text)
+    return re.sub(r"(?<=\d)\^(?=-?\d)", " to the power of ", text)
 
 
 def _several(name: str, number: str) -> str:

@@ -24,9 +24,11 @@ _AFTER = r"(?![\w\u00b2\u00b3]|[.,:/-]\d|[-/:']\w)"
 _ALONE_AFTER = rf"{_AFTER}(?! ?[{_SIGNS}])"
 _PHONE = re.compile(r"(?<![\w.,:/])(?:\+\d{1,3}|\(?0\d{1,4}\)?)(?:[ /-]\d{2,}){1,6}(?![\w:/]|[.,]\d)")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
+_DOT_AND_WORD = re.compile(r"\.\s+([^\W\d_])")
+_DOTTED_ORDINALS = ("da", "de", "fi", "no", "pl", "tr")
 _GERMAN_ORDINAL = re.compile(
     r"\b(?P<word>[Dd](?:er|ie|as|em|en|es)|[AaIi]m|[Vv]om|[Zz]um|[Bb]eim)"
-    r" (?P<day>\d{1,3})\. (?=[A-Z\u00c4\u00d6\u00dc])"
+    r" (?P<day>\d{1,3})\. (?=[^\W\d_])"
 )
 
 
@@ -105,7 +107,7 @@ class _Speaker:
 
     def _unit_rules(self) -> list[Rule]:
         number, nouns = self.number, self.locale.nouns
-        unit = rf"(?P<unit>{_any_of(nouns)})(?![\w\u00b2\u00b3/])"
+        unit = rf"(?P<unit>{_any_of(nouns)})(?![\w\u00b2\u00b3/]|-\w)"
         found: list[Rule] = [(re.compile(rf"(?:{_MINUS}|{_BEFORE})(?P<number>{number}) ?{unit}"), self._unit)]
         if self.locale.to:
             ends = rf"(?P<low>{number}) ?[-\u2013] ?(?P<high>{number})"
@@ -150,7 +152,7 @@ class _Speaker:
 
     def _plain(self, match: re.Match[str]) -> str:
         whole, rest = self._split(match["number"])
-        if not self._speakable(whole, rest) or self._inflected(match):
+        if not self._speakable(whole, rest) or self._inflected(match) or self._may_be_ordinal(match):
             return match[0]
         if rest:
             return f"{self._minus(match)}{self._decimal(whole, rest)}"
@@ -183,6 +185,13 @@ class _Speaker:
         if masculine == feminine:
             return None
         return forms["m" if masculine > feminine else "f"]
+
+    def _may_be_ordinal(self, match: re.Match[str]) -> bool:
+        """A full stop makes an ordinal, as in "1. FC", or ends a sentence, which has a word before the number."""
+        following = _DOT_AND_WORD.match(match.string, match.end())
+        if self.language not in _DOTTED_ORDINALS or following is None or not match["number"].isdigit():
+            return False
+        return following[1].islower() or not _word_before(match)
 
     def _inflected(self, match: re.Match[str]) -> bool:
         """Whether a word beside it puts a number into a case."""
@@ -285,7 +294,7 @@ class _Speaker:
         ]
         if locale.clock_letter:
             rules.append(
-                (re.compile(rf"{_BEFORE}(?P<h>[01]?\d|2[0-4]) ?{locale.clock_letter}(?P<m>)(?![\w:])"), self._clock)
+                (re.compile(rf"{_BEFORE}(?P<h>[01]?\d|2[0-4]) ?{locale.clock_letter}(?P<m>)(?![\w:/])"), self._clock)
             )
         if word:
             rules.append((re.compile(rf"{_BEFORE}(?P<h>[01]?\d|2[0-4])(?:\.(?P<m>[0-5]\d))?{word}"), self._clock))

@@ -28,6 +28,7 @@ __all__ = ["check_installed", "left_as_written", "normalize"]
 _KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|(?<!\s)\s*\n\s*)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _SAID = re.compile("[0-9%$\u20ac\u00a3\u00a5\uffe5\u20bd\u20ba\u00b0\u2103\u2030]")
+_NO = re.compile(r"(\bNo\.)")  # what is left of it is an answer, and no number
 _HAN = re.compile("[\u4e00-\u9fff]")
 # Kana, Hangul, and every other script but Latin and Han.
 _OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3041-\u30ff\u3130-\u318f\ua000-\ud7ff]")
@@ -123,7 +124,9 @@ def _said(text: str, language: str) -> str:
 
 
 def _english(text: str) -> str:
-    text = _through(_wetext("en"), rewrite_english(text, _say))
+    parts = _NO.split(rewrite_english(text, _say))
+    parts[::2] = [_through(_wetext("en"), part) for part in parts[::2]]
+    text = "".join(parts)
     # What no grammar knew: "x1000a" and the like.
     return re.sub(r"[0-9]+", lambda m: _say(int(m[0])) if len(m[0]) < 16 else " ".join(map(_say, map(int, m[0]))), text)
 

@@ -16,6 +16,7 @@ AHEAD = 2.5  # times as many as words of English
 DENSITY = 0.15  # of the words
 RIVAL = 0.7  # of the best language's score: with less, another one is out of question
 
+ENGLISH = frozenset({"en"})
 CYRILLIC = ("ru", "uk", "be", "bg", "sr")
 _WORD = re.compile(
     r"(?:^|(?P<start>[.!?:]\s+[\"'\u00bf\u00a1(]*)|(?<![^\W_]))(?P<word>[^\W\d_]+(?:['\u2019][^\W\d_]+)*)"
@@ -44,10 +45,13 @@ class Entry:
 
 def latin_languages(text: str) -> frozenset[str]:
     """The languages in Latin letters that a text can be in; empty when nothing is sure."""
-    words, lists = _words_of(text), _lists()
+    lists = _lists()
+    if _is_english(set(text.split())):
+        return ENGLISH  # most English says so without a look at every word
+    words = _words_of(text)
     english = words & lists["english"]
-    if len(english) >= 2 and 4 * len(english) >= len(words) and english & _only_english():
-        return frozenset({"en"})  # so it is with most English, and nothing more is asked
+    if _is_english(words):
+        return ENGLISH  # nothing more is asked
     entries = _entries(latin=True)
     met = [entries[word] for word in words if word in entries]
     signs, scores = Counter[float](entry.sign for entry in met), _scores(met)
@@ -64,6 +68,12 @@ def latin_languages(text: str) -> frozenset[str]:
     if evidence < max(enough, AHEAD * against, DENSITY * len(words)):
         return frozenset()
     return _near(scores, score)
+
+
+def _is_english(words: set[str]) -> bool:
+    """Whether a quarter of the words are the commonest of English, and one of them is of no other language here."""
+    found = words & _lists()["english"]
+    return len(found) >= 2 and 4 * len(found) >= len(words) and not found.isdisjoint(_only_english())
 
 
 def cyrillic_languages(text: str, possible: frozenset[str]) -> frozenset[str]:
