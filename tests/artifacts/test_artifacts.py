@@ -96,7 +96,7 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
     [
         ({"join": "a.WAV"}, r"the joined file and the file of a would be the same file, .*a\.WAV: choose another"),
         ({"join": "book.xyz"}, "can't tell the format of"),
-        ({"report": "report.txt"}, r"end its name with \.html, not 'report\.txt'"),
+        ({"report": "report.txt"}, r"its name must end with \.html, not 'report\.txt'"),
         (
             {"subtitles": "srt", "join": "a.flac"},
             r"the subtitles of a\.flac and the subtitles of a\.wav would be the same file",
