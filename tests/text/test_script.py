@@ -147,4 +147,12 @@ def test_the_words_spoken_are_the_words_written(text: str, bound: int) -> None:
 
 def test_lines_that_are_heard_are_lines_of_what_is_written() -> None:
     (segment,) = read_script("You need:\n- two eggs\n- milk").segments
-    assert (segment.text, segment.written) == ("You need: two eggs; milk.", "You need: two eggs\nmilk")
+    assert (segment.text, segment.written) == ("You need: two eggs; milk.", "You need:\ntwo eggs\nmilk")
+
+
+@given(st.text("aB 1,.!?-:;\u00e9\u597d\u3002()", max_size=40))
+def test_the_short_way_gives_what_the_long_way_gives(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("voxcli.text.script._is_simple", lambda text, options: False)
+        expected = read_script(text)
+    assert read_script(text) == expected

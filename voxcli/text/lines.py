@@ -112,7 +112,7 @@ def _joined(lines: Sequence[str], kinds: Sequence[str], numbers: Sequence[int], 
         new = _starts_item(line, kinds[after], in_list)
         in_list = in_list or new
         if new or (ends_in_mark(line) and not line.endswith("-")):
-            yield f"{line}{'' if ends_in_mark(line) else SENTENCE_END}\n"
+            yield f"{line}{SENTENCE_END if new else ''}\n"
         elif (joined := hyphens.join(line, following)) is not None:
             yield joined
         elif not in_list and _is_verse(line, following, width):

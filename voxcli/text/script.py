@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from voxcli.errors import InputError, shortened
 from voxcli.text.boundaries import Strength
+from voxcli.text.characters import is_plain
 from voxcli.text.clean import clean, is_speakable, read_text
 from voxcli.text.description import (
     MAX_DESCRIPTION,
@@ -102,6 +103,8 @@ class _PassageOptions:
 
 def read_script(text: str, control: str | None = None, options: ScriptOptions = ScriptOptions()) -> Script:
     """Raises InputError for a description or pauses that are too long, and for a library that is missing."""
+    if control is None and _is_simple(text, options):
+        return Script((SpokenSegment(finish(text), 0.0, text),), body=text)
     notes = TextNotes()
     text = read_text(text, notes)
     own, body = split_control(text) if options.descriptions else ("", text)
@@ -120,6 +123,18 @@ def read_script(text: str, control: str | None = None, options: ScriptOptions = 
     if description:
         segments = [replace(segment, text=compose(segment.text, description)) for segment in segments]
     return Script(tuple(segments), lead_s, description, own, words, tuple(warnings), notes.note_marks, languages)
+
+
+def _is_simple(text: str, options: ScriptOptions) -> bool:
+    """Whether a text is one segment as it stands, as most lines of a manifest are."""
+    return (
+        len(text) <= options.max_chars
+        and options.lexicon is None
+        and not options.normalize
+        and text[:1] not in ("(", "\uff08")
+        and is_plain(text)
+        and is_speakable(text)
+    )
 
 
 def _warnings(own: str, words: str, notes: TextNotes) -> Iterator[str]:
