@@ -22,6 +22,7 @@ from voxcli.inputs.manifest import LineDefaults, read_manifest
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.settings import DEFAULTS, PAUSE_AFTER, Settings
 from voxcli.model.hub import demo_folder
+from voxcli.text.clean import clean
 
 TIMES = re.compile(r"(\d+):(\d\d):(\d\d),(\d{3}) --> (\d+):(\d\d):(\d\d),(\d{3})")
 AROUND_S = 0.002  # window around a joint, larger than the rounding of cue times
@@ -96,7 +97,7 @@ def check(max_chars: int = DEFAULTS.max_chars) -> Clicks:
         result = results[utterance.job.id]
         joins += [at + edge for start, end, _ in result["cues"] for edge in (start, end)]
         at += result["duration_s"] + PAUSE_AFTER
-        words += [word for segment in utterance.segments for word in segment.text.split()]
+        words += clean(utterance.job.text).split()
     assert len(samples) / rate == pytest.approx(at - PAUSE_AFTER, abs=1e-4 * len(order))
 
     shown = subtitles("chapter.srt")
