@@ -221,10 +221,10 @@ def test_when_no_line_can_be_spoken_no_model_is_loaded(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOXCPM2_MODEL", "/nowhere")
-    Path("lines.txt").write_text("...\n!!!\n")
-    assert run(["batch", "lines.txt", "-o", "out"]) == 1
-    assert "0 of 2 lines done, 2 failed" in capsys.readouterr().err
-    assert [line["status"] for line in results()] == ["failed", "failed"]
+    Path("lines.jsonl").write_text('{"text": ""}\n{"text": "!!!"}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out"]) == 1
+    assert "0 of 2 lines done, 1 failed, 1 without words" in capsys.readouterr().err
+    assert [line["status"] for line in results()] == ["failed", "skipped"]
 
 
 def test_a_wrong_manifest_stops_everything_and_every_problem_is_told(capsys: pytest.CaptureFixture[str]) -> None:

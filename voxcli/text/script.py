@@ -104,7 +104,7 @@ class _PassageOptions:
 def read_script(text: str, control: str | None = None, options: ScriptOptions = ScriptOptions()) -> Script:
     """Raises InputError for a description or pauses that are too long, and for a library that is missing."""
     if control is None and _is_simple(text, options):
-        return Script((SpokenSegment(finish(text), 0.0, text),), body=text)
+        return Script((SpokenSegment(finish(text), 0.0, text),), body=text, languages=_languages(text, options))
     notes = TextNotes()
     text = read_text(text, notes)
     own, body = split_control(text) if options.descriptions else ("", text)
@@ -114,7 +114,7 @@ def read_script(text: str, control: str | None = None, options: ScriptOptions = 
             f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
         )
     words = written(PAUSE.sub(" ", body))
-    languages = frozenset({options.language}) if options.language else possible_languages(words)
+    languages = _languages(words, options)
     likely = languages & options.model_languages or languages
     segments, lead_s = _segments(body, options, likely)
     warnings = list(_warnings(own, words, notes))
@@ -123,6 +123,10 @@ def read_script(text: str, control: str | None = None, options: ScriptOptions = 
     if description:
         segments = [replace(segment, text=compose(segment.text, description)) for segment in segments]
     return Script(tuple(segments), lead_s, description, own, words, tuple(warnings), notes.note_marks, languages)
+
+
+def _languages(words: str, options: ScriptOptions) -> frozenset[str]:
+    return frozenset({options.language}) if options.language else possible_languages(words)
 
 
 def _is_simple(text: str, options: ScriptOptions) -> bool:
