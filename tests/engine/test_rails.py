@@ -80,6 +80,29 @@ def test_bad_case_is_run_again_with_the_next_seeds(never_stop: VoxCPM2) -> None:
     torch.testing.assert_close(clip.latents, third.latents, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize(("short_len", "bad"), [(0, False), (4, False), (5, True)])
+def test_a_clip_too_short_for_its_text_is_run_again_with_the_next_seeds(
+    eager_stop: VoxCPM2, short_len: int, bad: bool
+) -> None:
+    """It ends after 4 patches, whatever its text."""
+    clip = alone(eager_stop, [request(eager_stop, "a", "hello", seed=5, short_len=short_len)])["a"]
+    assert (clip.patches, clip.seed, clip.stop_reason) == (4, 5, "stop")
+    assert (clip.attempts, clip.bad_case, clip.too_short) == (3 if bad else 1, bad, bad)
+
+
+def test_a_clip_that_a_limit_ends_is_not_too_short(never_stop: VoxCPM2) -> None:
+    clip = alone(never_stop, [request(never_stop, "a", "hello world", seed=1, max_len=5, short_len=9)])["a"]
+    assert (clip.patches, clip.attempts, clip.bad_case, clip.too_short) == (5, 1, False, False)
+
+
+def test_a_retry_that_is_long_enough_is_kept(tiny_model: VoxCPM2) -> None:
+    requests = [request(tiny_model, f"{seed}", "hello world", seed=seed, short_len=8) for seed in range(20)]
+    clips = run(Engine(tiny_model), requests)
+    again = [clip for clip in clips.values() if clip.attempts > 1 and not clip.bad_case]
+    assert again, "some request should have been saved by a retry"
+    assert all(clip.patches >= 8 for clip in again)
+
+
 def test_a_retry_that_ends_well_is_kept(tiny_model: VoxCPM2) -> None:
     # A ratio of 1 makes clips of at least as many patches as tokens bad: some seeds pass, some do not.
     requests = [request(tiny_model, f"{seed}", "hello world", seed=seed, ratio=1.0) for seed in range(20)]

@@ -128,3 +128,12 @@ def test_a_panic_of_the_library_is_an_error_of_the_text(capfd: pytest.CaptureFix
     with pytest.raises(SynthesisError, match="the model's tokenizer failed at this text") as caught:
         Tokenizer(backend).encode("a" * 40 + "b")
     assert "\n" not in str(caught.value)
+
+
+def test_characters_without_a_token_are_unknown_and_bytes_are_tokens(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    """VoxCPM2's tokenizer falls back to bytes; one that does not makes one token of all that it does not know."""
+    model = json.loads((tiny_checkpoint / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    without = Tokenizer.from_folder(changed(tiny_checkpoint, tmp_path, model=model | {"byte_fallback": False}), 400)
+    assert without.unknown("héllo 你好 мир!") == "éмир"
+    assert without.unknown("hello 你好!") == ""
+    assert Tokenizer.from_folder(tiny_checkpoint, 400).unknown("héllo 你好 мир!") == ""

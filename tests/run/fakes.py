@@ -22,6 +22,9 @@ class Letters:
     def encode(self, text: str) -> list[int]:
         return [ord(char) for char in text]
 
+    def unknown(self, text: str) -> str:
+        return ""
+
 
 @dataclass
 class FakeModel:

@@ -358,6 +358,7 @@ class Engine:
                 attempts=sequence.attempt,
                 patches=sequence.patches,
                 bad_case=sequence.bad_case,
+                too_short=sequence.too_short,
                 exact=self.exact and not sequence.kept_patches,
                 audio=audio,
                 latents=latents,

@@ -41,6 +41,7 @@ class Sampling:
     min_len:    the stop flag is obeyed only at step i > min_len, i counting from 0.
     max_len:    most patches, whatever the text.
     ratio:      a clip of at least ratio x target tokens patches is a bad case; generation ends ratio x tokens + 10.
+    short_len:  a clip that ends by itself with fewer patches is a bad case too: it has not said its text.
     attempts:   runs in all, each with seed + 1, while the clip is a bad case.
     """
 
@@ -51,10 +52,11 @@ class Sampling:
     min_len: int = 2
     max_len: int = 2000
     ratio: float = 6.0
+    short_len: int = 0
     attempts: int = 3
 
     def __post_init__(self) -> None:
-        for name in ("seed", "steps", "min_len", "max_len", "attempts"):
+        for name in ("seed", "steps", "min_len", "max_len", "short_len", "attempts"):
             value = getattr(self, name)
             if not (isinstance(value, int) or (name == "seed" and value is None)):
                 raise RequestError(f"{name} must be a whole number, not {quoted(value)}")
@@ -110,7 +112,8 @@ class Clip:
     latents:  float32[patches, patch_size, feat_dim] on the CPU: what a later request can take as its voice.
     seed:     of the request, drawn if it had none: the same seed gives the same clip again.
     attempts: runs in all; the last one was kept, and its own seed is seed + attempts - 1.
-    bad_case: still as long as a bad case after the last attempt.
+    bad_case: still far too long for its text, or too short for it, after the last attempt.
+    too_short: it is the latter.
     exact:    the same request gives the same bits on this machine, alone and beside any others. False for one that had
               to give way while memory was short: it went on from a state that was computed again.
     """
@@ -122,6 +125,7 @@ class Clip:
     attempts: int = 1
     patches: int = 0
     bad_case: bool = False
+    too_short: bool = False
     exact: bool = False
     audio: np.ndarray | None = None
     latents: torch.Tensor | None = None

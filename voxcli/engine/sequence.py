@@ -63,9 +63,14 @@ class Sequence:
 
     @property
     def bad_case(self) -> bool:
-        """As long as speech of this text can't be: the reference runs such a clip again."""
-        sampling = self.request.sampling
-        return self.patches >= self.request.prompt.target_tokens * sampling.ratio
+        """As long as speech of this text can't be, as which the reference runs a clip again, or as short."""
+        return self.patches >= self.request.prompt.target_tokens * self.request.sampling.ratio or self.too_short
+
+    @property
+    def too_short(self) -> bool:
+        """Ended by itself, and not by a limit, before speech of this text can."""
+        ended = self.stop_at is not None and self.patches > self.stop_at
+        return ended and self.patches < self.request.sampling.short_len
 
     def first_patch_is_there(self) -> None:
         if self.admitted_at is not None:

@@ -41,11 +41,11 @@ class Result:
     patches:      patches made by the model; a patch has a fixed length.
     stop_reason:  `stop` at the end of the text, `silence` if trailing silence was removed, `length` if cut off.
     seed:         reproduces the audio; of a failed line, that of audio that could not be written.
-    attempts:     number of attempts: a clip far too long for its text is retried with the next seed.
+    attempts:     number of attempts: a clip far too long or short for its text is retried with the next seed.
     sample_rate:  sample rate of the file in Hz.
     description:  description of the voice, from brackets before the text or from `control`; it is not spoken.
     voice_notes:  how its recordings were converted, one phrase each.
-    warnings:     reasons to listen before using it: cut off, silence, far too long for its text, unknown script.
+    warnings:     reasons to listen before using it: cut off, silence, far too long or short, letters not spoken.
     sha256:       SHA-256 of the file, in hex.
     exact:        true if it gets the same bytes again on this machine, alone or in any batch.
     fingerprint:  digests of text, voice and model, the settings, and the requested seed.

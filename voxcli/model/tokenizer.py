@@ -24,7 +24,8 @@ class Tokenizer:
         """vocab_size: the model knows the ids below it; None: all that there are."""
         self._backend, self._vocab_size = backend, vocab_size
         vocab = backend.get_vocab(with_added_tokens=True)
-        unknown = vocab.get("<unk>", 0)
+        self._unknown = vocab.get(getattr(backend.model, "unk_token", None) or "<unk>")
+        unknown = self._unknown or 0
         multichar = {token for token in vocab if len(token) >= 2 and _is_han(token)}
         # A leading word mark goes with the split, as in training.
         self._split: dict[int, list[int]] = {
@@ -52,15 +53,28 @@ class Tokenizer:
 
         Raises SynthesisError when the tokenizer fails, InputError for a token that the model does not know.
         """
-        try:
-            with panics_as_errors():
-                encoded = self._backend.encode(text, add_special_tokens=False).ids
-        except Exception as error:  # tokenizers raises plain Exception
-            raise SynthesisError(f"the model's tokenizer failed at this text ({in_one_line(error)})") from error
         ids: list[int] = []
-        for token_id in encoded:
+        for token_id in self._encoded(text).ids:
             ids.extend(self._split.get(token_id, (token_id,)))
         if self._vocab_size is not None and max(ids, default=0) >= self._vocab_size:
             unknown = self._backend.id_to_token(max(ids))
             raise InputError(f"the text has {unknown!r}, a token that this model does not know; leave it out")
         return ids
+
+    def unknown(self, text: str) -> str:
+        """The characters of `text` that no token stands for, in their order. Raises SynthesisError."""
+        if self._unknown is None:
+            return ""
+        encoded = self._encoded(text)
+        return "".join(
+            text[start:end]
+            for token_id, (start, end) in zip(encoded.ids, encoded.offsets, strict=True)
+            if token_id == self._unknown
+        )
+
+    def _encoded(self, text: str) -> tokenizers.Encoding:
+        try:
+            with panics_as_errors():
+                return self._backend.encode(text, add_special_tokens=False)
+        except Exception as error:  # tokenizers raises plain Exception
+            raise SynthesisError(f"the model's tokenizer failed at this text ({in_one_line(error)})") from error

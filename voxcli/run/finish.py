@@ -57,7 +57,7 @@ def write_file(running: RunningJob, out: Path) -> Result:
         sample_rate=rate,
         description=running.utterance.description or None,
         voice_notes=running.voice.notes if running.voice else (),
-        warnings=(*running.utterance.warnings, *_doubts(running, stop_reason, trailing_s)),
+        warnings=(*running.utterance.warnings, *running.unknown, *_doubts(running, stop_reason, trailing_s)),
         sha256=content_digest(job.out),
         exact=all(clip.exact for clip in clips),
         fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,
@@ -79,7 +79,9 @@ def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator
         yield CUT_OFF
     if running.silence_s:
         yield f"{running.silence_s:.1f} s of trailing silence removed: the model did not stop by itself"
-    if bad := [clip.attempts for clip in running.clips.values() if clip.bad_case]:
-        yield f"far too long for its text, even after {max(bad)} attempts"
+    bad = [clip for clip in running.clips.values() if clip.bad_case]
+    for how, too_short in (("long", False), ("short", True)):
+        if attempts := [clip.attempts for clip in bad if clip.too_short == too_short]:
+            yield f"far too {how} for its text, even after {max(attempts)} attempts"
     if silence_s > LONG_SILENCE_S:
         yield f"{silence_s:.1f} s of trailing silence"

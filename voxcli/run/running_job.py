@@ -16,6 +16,8 @@ from voxcli.jobs.job import Job, request_id
 from voxcli.jobs.plan import Utterance, expected_seconds
 from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
+from voxcli.run.unknown import Tokenizer, unknown_letters
+from voxcli.text.duration import shortest_seconds
 from voxcli.voices.source import EncodedVoice
 from voxcli.voices.store import Latents
 
@@ -39,6 +41,7 @@ class RunningJob:
     voice:        its voice, once that is encoded.
     began, ended: start and end of the engine's work, by perf_counter.
     silence_s:    seconds of silence removed from the ends of its clips.
+    unknown:      warnings about text that is not spoken.
     """
 
     utterance: Utterance
@@ -48,6 +51,7 @@ class RunningJob:
     began: float = math.inf
     ended: float = 0.0
     silence_s: float = 0.0
+    unknown: tuple[str, ...] = ()
     error: VoxError | None = None
 
     @classmethod
@@ -87,7 +91,10 @@ class RunningJob:
         """Build the request of one segment.
 
         Without a voice, the first segment must be complete: the others use it as their reference.
+        Raises InputError when the model does not know the letters of the text.
         """
+        if index == 0:
+            self.look_at_letters(model.tokenizer)
         voice = self.voice = self.voice or voices.of(self.job)
         prompt = build_prompt(
             model.tokenizer,
@@ -98,6 +105,11 @@ class RunningJob:
             prompt_audio=_tensor(voice.prompt) if self.utterance.prompt_text else None,
         )
         return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
+
+    def look_at_letters(self, tokenizer: Tokenizer) -> None:
+        """Raises InputError when the model does not know enough of the letters of the text."""
+        texts = [segment.text for segment in self.utterance.segments]
+        self.unknown = tuple(unknown_letters(tokenizer, texts, self.utterance.prompt_text))
 
     def _sampling(self, index: int, patch_s: float, tokens: int) -> Sampling:
         settings, segments = self.job.settings, self.utterance.segments
@@ -123,6 +135,7 @@ class RunningJob:
             min_len=shortest,
             max_len=longest,
             ratio=ratio,
+            short_len=min(longest, math.ceil(shortest_seconds(segments[index].text) / patch_s)),
         )
 
 
