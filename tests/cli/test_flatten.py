@@ -32,7 +32,7 @@ def test_a_group_becomes_its_options_and_arrives_as_one_value() -> None:
 
     flat = flatten(command)
     assert list(inspect.signature(flat).parameters) == ["name", "first", "second", "switch"]
-    assert flat.__doc__ == "What it does."
+    assert flat.__doc__ == "The help text."
     flat(name="a", first=1, second="b", switch=True)
     assert calls == [("a", Pair(1, "b"), True)]
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import typer
+
+from voxcli.files.located import located
 
 
 def option(panel: str, *names: str, help: str, **more: Any) -> Any:
@@ -23,7 +26,10 @@ class OptionGroup:
 
 
 def flatten(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the command for Typer, with the options of each OptionGroup in place of the group's parameter."""
+    """Return the command for Typer, with the options of each OptionGroup in place of the group's parameter.
+
+    Paths arrive as `located` finds them.
+    """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, tuple[type[OptionGroup], list[str]]] = {}
     options: list[inspect.Parameter] = []
@@ -38,6 +44,9 @@ def flatten(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def flat(**values: Any) -> None:
+        for name, value in values.items():
+            if isinstance(value, Path):
+                values[name] = located(value)
         for name, (kind, members) in groups.items():
             values[name] = kind(**{member: values.pop(member) for member in members})
         command(**values)

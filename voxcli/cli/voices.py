@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from voxcli.cli.flatten import option
+from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import CONTEXT, VOICE, Command, Group, examples
 from voxcli.cli.options import Debug, Device, Model, notify, protected
 from voxcli.cli.values import complete, voice_words
@@ -35,7 +35,7 @@ def register(app: typer.Typer) -> None:
     voices = typer.Typer(
         cls=Group, no_args_is_help=True, rich_markup_mode=None, context_settings=CONTEXT, epilog=EXAMPLES, help=HELP
     )
-    voices.command("add", cls=Command, epilog=ADD_EXAMPLES, no_args_is_help=True)(add)
+    voices.command("add", cls=Command, epilog=ADD_EXAMPLES, no_args_is_help=True)(flatten(add))
     voices.command("list", cls=Command, epilog=LIST_EXAMPLES)(list_voices)
     voices.command("remove", cls=Command, epilog=REMOVE_EXAMPLES, no_args_is_help=True)(remove)
     app.add_typer(voices, name="voices")

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from voxcli.errors import InputError
+from voxcli.files.located import located
 from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.manifest import LineDefaults
 from voxcli.inputs.problems import faults_of
@@ -40,11 +41,11 @@ def read_defaults(path: Path) -> LineDefaults:
         raise InputError(f"defaults {path}: {error}") from error
     return LineDefaults(
         settings,
-        ref=path.parent / fields.ref if fields.ref else None,
-        prompt_audio=path.parent / fields.prompt_audio if fields.prompt_audio else None,
+        ref=located(fields.ref, path.parent) if fields.ref else None,
+        prompt_audio=located(fields.prompt_audio, path.parent) if fields.prompt_audio else None,
         prompt_text=fields.prompt_text,
         control=fields.control,
         voice=voice_path(fields.voice, path.parent) if fields.voice else None,
-        lexicon=read_lexicon(path.parent / fields.lexicon) if fields.lexicon else None,
+        lexicon=read_lexicon(located(fields.lexicon, path.parent)) if fields.lexicon else None,
         pause_after=fields.pause_after,
     )

@@ -15,6 +15,7 @@ from typing_extensions import Required, TypedDict
 
 from voxcli.audio.formats import DEFAULT_FORMAT
 from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
+from voxcli.files.located import located
 from voxcli.files.names import one_name, unusable_name
 from voxcli.inputs.columns import Columns, likely_text
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
@@ -256,9 +257,9 @@ class _Builder:
         return format_of(out, row.get("format") or (named if fits else None))
 
     def _resolve(self, name: str, field: str) -> Path:
-        path = self.folder / name
+        path = located(name, self.folder)
         if "\\" in name and not os.path.exists(path):
-            path = self.folder / name.replace("\\", "/")
+            path = located(name.replace("\\", "/"), self.folder)
         return _usable(path, name, field)
 
     def _find_voice(self, named: str) -> Path:
@@ -270,7 +271,7 @@ class _Builder:
         return read_lexicon(path)
 
     def _load_preset(self, named: str) -> dict[str, Any]:
-        path = preset_path(str(self.folder / named) if named.endswith((".yaml", ".yml")) else named)
+        path = preset_path(str(located(named, self.folder)) if named.endswith((".yaml", ".yml")) else named)
         self.inputs.add(path, "the preset")
         preset = read_preset(str(path))
         engine = preset.engine.model_dump(exclude_none=True)

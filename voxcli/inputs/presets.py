@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voxcli.errors import InputError, quoted, shortened
+from voxcli.files.located import located
 from voxcli.files.read import files_with
 from voxcli.files.user_dirs import config_folder
 from voxcli.inputs.schema import SettingFields
@@ -81,7 +82,7 @@ def preset_path(named: str) -> Path:
     if "\x00" in named:
         raise InputError(f"no preset {quoted(named)}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
-        return Path(named)
+        return located(named)
     files = preset_files()
     if named not in files:
         guess = nearest(named, files)

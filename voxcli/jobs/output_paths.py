@@ -108,7 +108,7 @@ def _folder_and_name(out: str) -> tuple[str, str]:
         below, _, name = out.rpartition("/")
         return below, name
     given = PureWindowsPath(out)  # understands both kinds of slash and drive letters
-    if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts:
+    if "\x00" in out or not given.name or given.drive or given.root or ".." in given.parts or given.parts[0] == "~":
         raise InputError(f"out must be a path inside the output folder, not {quoted(out)}")
     return "/".join(given.parts[:-1]), given.name
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from voxcli.files.located import located
 from voxcli.files.read import read_regular
 from voxcli.model.hub import FULL_MODEL, HUB_ID, VARIABLE, cached_folder, defect, demo_folder
 from voxcli.text.languages import VOXCPM2, language_names, language_tag
@@ -53,7 +54,7 @@ def speaker_of(named: str | None) -> Speaker:
         return _speaker("the demo voice", folder) if folder is not None else FULL
     if named == FULL_MODEL:
         return FULL
-    path = Path(os.path.expanduser(named))
+    path = located(named)
     if os.path.isdir(path):
         return _speaker(path.name or named, path)
     return _speaker(named, cached_folder(named) if HUB_ID.fullmatch(named) else None)

@@ -14,6 +14,7 @@ from importlib import resources
 from pathlib import Path
 
 from voxcli.errors import CheckpointError, ModelError, ModelNotFound, quoted, reason_of
+from voxcli.files.located import located
 from voxcli.files.once import once_a_day
 from voxcli.files.read import DIGEST_DIGITS, open_regular
 
@@ -174,7 +175,7 @@ def fetch(hub_id: str, notify: Callable[[str], None]) -> Path:
 
 def _named(name: str, origin: str, notify: Callable[[str], None]) -> ResolvedModel:
     try:
-        path = Path(name).expanduser()
+        path = located(Path(name).expanduser())
     except RuntimeError:  # ~ without a home, ~name of nobody
         raise ModelNotFound(f"{origin}: {name}: there is no such home folder") from None
     if os.path.isdir(path):

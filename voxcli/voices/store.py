@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voxcli.errors import InputError, OutputError, quoted, shortened
+from voxcli.files.located import located
 from voxcli.files.names import safe_name
 from voxcli.files.read import check_regular, files_with
 from voxcli.files.user_dirs import data_folder
@@ -66,7 +67,7 @@ def voice_names() -> list[str]:
 def voice_path(named: str, folder: Path = Path()) -> Path:
     """Return the file of a stored voice, or a path relative to `folder` if `named` ends in .safetensors."""
     if named.endswith(SUFFIX):
-        return folder / named
+        return located(named, folder)
     return voices_folder() / f"{_checked(named)}{SUFFIX}"
 
 
