@@ -403,3 +403,61 @@ def test_any_header_gives_a_voice_or_one_line(tmp_path: Path, at: int, value: by
         assert str(error).startswith(f"{path}: ") and "\n" not in str(error)
     else:
         assert np.isfinite(voice.samples).all()
+
+
+TONE = (0.3 * np.sin(np.arange(2 * RATE) / 20)).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("shares", "used", "note"),
+    [
+        ([1.0, -1.0], 1, "channel 1 of 2 used: mixed they are silent"),
+        ([-0.5, 0.6], 2, "channel 2 of 2 used: mixed they would be 22 dB quieter"),
+        ([0, 0, 0, 0, 0, 1.0, 0, 0], 6, "channel 6 of 8 used: mixed they would be 18 dB quieter"),
+        ([1.0, 0.0], 0, ""),
+        ([1.0, 0.8], 0, ""),
+    ],
+)
+def test_channels_that_cancel_each_other_out_are_not_mixed(
+    tmp_path: Path, shares: list[float], used: int, note: str
+) -> None:
+    """A recorder with the poles of one cable exchanged: each channel is loud, and their mean is silent."""
+    path = tmp_path / "a.wav"
+    channels = TONE[:, None] * np.array(shares, np.float32)
+    soundfile.write(path, channels, RATE, subtype="FLOAT")
+    check_voice(path)
+    voice = read_voice(path, RATE)
+    expected = channels[:, used - 1] if used else channels.mean(axis=1)
+    np.testing.assert_allclose(voice.samples, expected, atol=1e-6)
+    assert [text for text in voice.notes if text.startswith("channel")] == [note] * bool(note)
+
+
+def test_silence_in_all_channels_stays_silence(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", np.full((2 * RATE, 2), (0.5, -0.5), np.float32), RATE, subtype="FLOAT")
+    with pytest.raises(AudioError, match="there is only silence in it"):
+        check_voice(tmp_path / "a.wav")
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "what"),
+    [
+        ("a b.m4a", b"\0\0\0\x20ftypM4A \0\0\2\0", "an MPEG-4 audio file (AAC)"),
+        ("a b.mp4", b"\0\0\0\x20ftypisom\0\0\2\0", "an MPEG-4 file"),
+        ("a b.wav", b"\xff\xf1\x50\x80\x2b\xbf\xfc", "an AAC file"),
+        ("a b.webm", b"\x1a\x45\xdf\xa3\x9f\x42\x86", "a Matroska or WebM file"),
+        ("a b.wma", b"\x30\x26\xb2\x75\x8e\x66\xcf\x11", "a Windows Media file"),
+        ("a b.amr", b"#!AMR\n", "an AMR recording"),
+        ("a b.avi", b"RIFF\0\0\0\0AVI LIST", "an AVI video"),
+    ],
+)
+def test_formats_of_phones_are_named_with_the_command_that_converts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, head: bytes, what: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(head + bytes(range(256)) * 20)
+    told = f"{name}: {what}, which can't be read here; convert it first: ffmpeg -i '{name}' 'a b.wav'"
+    if name == "a b.wav":
+        told = told.replace("'a b.wav' 'a b.wav'", "'a b.wav' 'a b.converted.wav'")
+    with pytest.raises(AudioError) as caught:
+        check_voice(Path(name))
+    assert str(caught.value) == told

@@ -30,6 +30,7 @@ _NOT_ALL_NUMBERS = ("FLOAT", "DOUBLE")  # encodings that can contain NaN and inf
 _START_S = 3.0
 _BLOCK_FRAMES = 1 << 16
 _CUT_WINDOW_S = 10.0
+_CANCELLED = 0.25  # of the loudest channel: what is left of two that have nothing in common is 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +86,9 @@ def _prepared(
 ) -> tuple[NDArray[np.float32], list[str]]:
     """Do everything of `read_voice` except resampling: return samples at the file's rate, and notes."""
     native, length_s = sound.samplerate, sound.frames / sound.samplerate
-    samples = _read_mono(path, sound, limit=int(max_s * native) + 1)
+    samples, notes = _mixed(path, sound, limit=int(max_s * native) + 1)
     if broken := np.count_nonzero(~np.isfinite(samples)):
         raise AudioError(f"{printable(path)}: it has samples that are not finite: {broken:,} of {len(samples):,}")
-    notes: list[str] = []
     if len(samples) > max_s * native:
         samples = _cut_at_pause(samples, native, max_s)
         notes.append(
@@ -112,15 +112,40 @@ def _is_surely_usable(path: Path, sound: soundfile.SoundFile) -> bool:
     """
     if sound.subtype in _NOT_ALL_NUMBERS or sound.frames < 1.5 * MIN_S * sound.samplerate:
         return False
-    start = _read_mono(path, sound, limit=int(_START_S * sound.samplerate))
+    start, _ = _read_mono(path, sound, limit=int(_START_S * sound.samplerate))
     size = round(FRAME_S * sound.samplerate)
     frames = start[: len(start) // size * size].reshape(-1, size)
     return bool(frames.std(axis=1, dtype=np.float64).max() > 11 * SILENT_RMS)
 
 
-def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np.float32]:
-    """Read the first `limit` frames and average the channels. Raises AudioError when the file ends too early."""
+def _mixed(path: Path, sound: soundfile.SoundFile, limit: int) -> tuple[NDArray[np.float32], list[str]]:
+    """The first `limit` frames from where the file stands, its beginning, and a note when only one channel was used.
+
+    Channels may cancel each other out (a cable with its poles exchanged), or only one of many may hold the voice.
+    """
+    mixed, levels = _read_mono(path, sound, limit)
+    loudest = int(levels.argmax())
+    if not levels[loudest] > SILENT_RMS:  # nor where samples are no numbers
+        return mixed, []
+    with np.errstate(all="ignore"):
+        lost = float(mixed.std(dtype=np.float64) / levels[loudest])
+    if not lost < _CANCELLED:
+        return mixed, []
+    sound.seek(0)
+    samples, _ = _read_mono(path, sound, limit, channel=loudest)
+    how = f"mixed they would be {-20 * math.log10(lost):.0f} dB quieter" if lost > 1e-4 else "mixed they are silent"
+    return samples, [f"channel {loudest + 1} of {sound.channels} used: {how}"]
+
+
+def _read_mono(
+    path: Path, sound: soundfile.SoundFile, limit: int, *, channel: int | None = None
+) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+    """The first `limit` frames, the channels averaged or one of them, and the level of each channel without its offset.
+
+    Raises AudioError when the file ends before it should.
+    """
     blocks = []
+    sums, squares = np.zeros(sound.channels), np.zeros(sound.channels)
     wanted = min(limit, sound.frames)
     got = 0
     try:
@@ -129,17 +154,24 @@ def _read_mono(path: Path, sound: soundfile.SoundFile, limit: int) -> NDArray[np
             if not len(block):
                 break
             got += len(block)
-            # A single channel is copied, not averaged: it must stay bit for bit.
-            blocks.append(
-                block[:, 0] if sound.channels == 1 else block.mean(axis=1, dtype=np.float64).astype(np.float32)
-            )
+            # One channel is copied, not averaged: it must stay bit for bit.
+            if sound.channels == 1 or channel is not None:
+                blocks.append(block[:, channel or 0].copy())
+                continue
+            exact = block.astype(np.float64)
+            with np.errstate(all="ignore"):  # samples that are no numbers are refused later
+                blocks.append(exact.mean(axis=1).astype(np.float32))
+                sums += exact.sum(axis=0)
+                squares += np.square(exact).sum(axis=0)
     except soundfile.SoundFileError as error:
         if got == 0:
             raise AudioError(f"{printable(path)}: its sound data is damaged") from error
     # The header of compressed formats may be off by a frame.
     if wanted - got > 0.1 * sound.samplerate or got == 0:
         refuse_cut_off(path, got / sound.frames)
-    return np.concatenate(blocks)
+    with np.errstate(all="ignore"):
+        levels = np.sqrt(np.maximum(squares / got - np.square(sums / got), 0))
+    return np.concatenate(blocks), levels
 
 
 def _sha256(file: BinaryIO) -> str:

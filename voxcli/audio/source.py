@@ -13,6 +13,7 @@ from typing import BinaryIO
 
 import soundfile
 
+from voxcli.audio.containers import HEAD_BYTES, refusal
 from voxcli.errors import AudioError, reason_of
 from voxcli.terminal import printable
 
@@ -45,6 +46,9 @@ def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
             raise AudioError(
                 f"{printable(path)}: the file has {size / 1e9:.1f} GB; a voice is about a minute of speech"
             )
+        if why := refusal(path, file.read(HEAD_BYTES)):
+            raise AudioError(f"{printable(path)}: {why}")
+        file.seek(0)
         if _is_cut_ogg(file, size):
             raise AudioError(f"{printable(path)}: the file is cut off; its last page is missing")
         try:
