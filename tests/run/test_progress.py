@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import io
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -58,3 +60,101 @@ def test_a_long_remark_stays_one_line() -> None:
     with Display(Summary(), make_plan(JOBS), Console(file=screen, width=40)) as display:
         display.notify("x" * 200)
     assert screen.getvalue() == f"voxcpm2: {'x' * 200}\n"
+
+
+class Clock:
+    """The time as the display sees it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch):
+        self.now = 100.0
+        monkeypatch.setattr("voxcli.run.progress.monotonic", lambda: self.now)
+        monkeypatch.setattr("voxcli.run.summary.perf_counter", lambda: self.now)
+
+
+def many(count: int) -> list[Job]:
+    return [Job(str(number), "Hello there.", Path(f"{number}.wav")) for number in range(count)]
+
+
+def landed(job: Job) -> Outcome:
+    return Outcome(job, replace(LANDED, id=job.id))
+
+
+def test_without_a_terminal_there_is_a_line_at_each_tenth_and_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(40), FakeEngine()
+    with Display(Summary(), make_plan(jobs), Console(file=screen)) as display:
+        display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
+        for job in jobs[:8]:  # two tenths, in 80 s
+            clock.now += 10
+            display.landed(landed(job))
+        display.running({"8#0": 10})
+        clock.now += 61  # a long line
+        display.running({"8#0": 20})
+        display.landed(failure(jobs[8], InputError("no"), Path()))
+        for job in jobs[9:]:  # the rest, in no time: nothing is told that the summary tells
+            display.landed(landed(job))
+    assert screen.getvalue().splitlines() == [
+        "voxcpm2: 4 of 40 lines done, 0 failed, 36 left; 6.4 s of audio in 40.0 s, about 6 min 00 s to go",
+        "voxcpm2: 8 of 40 lines done, 0 failed, 32 left; 12.8 s of audio in 1 min 20 s, about 5 min 20 s to go",
+        "voxcpm2: 8 of 40 lines done, 0 failed, 32 left; 16.0 s of audio in 2 min 21 s, about 5 min 29 s to go",
+    ]
+
+
+def test_programs_get_an_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(4), FakeEngine()
+    with Display(Summary(), make_plan(jobs), Console(file=screen), "json") as display:
+        display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
+        for job in jobs[:3]:
+            clock.now += 2
+            display.landed(landed(job))
+        display.notify("look\nhere")
+        display.landed(failure(jobs[3], InputError("no"), Path()))
+    told = [json.loads(line) for line in screen.getvalue().splitlines()]
+    assert [line.pop("event") for line in told] == ["start", "progress", "progress", "progress", "note", "end"]
+    assert told[0] == {"model": "a fake", "lines": 4}
+    assert told[2] == {"done": 2, "failed": 0, "skipped": 0, "left": 2, "audio_s": 3.2, "wall_s": 4.0, "left_s": 4.0}
+    assert told[4] == {"message": "look here"}
+    assert told[5] == {"done": 3, "failed": 1, "skipped": 0, "left": 0, "audio_s": 4.8, "wall_s": 6.0, "left_s": 0.0}
+
+
+def test_nothing_but_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(40), FakeEngine()
+    with Display(Summary(), make_plan(jobs), Console(file=screen, force_terminal=True), "none") as display:
+        display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
+        for job in jobs:
+            clock.now += 100
+            display.landed(landed(job))
+        display.notify("look")
+    assert screen.getvalue() == "voxcpm2: look\n"
+
+
+@pytest.mark.parametrize(
+    ("variables", "isatty", "watched"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"FORCE_COLOR": "1"}, False, False),
+        ({"TTY_COMPATIBLE": "1"}, False, False),
+        ({"NO_COLOR": "1"}, True, True),
+        ({"TERM": "dumb"}, True, False),
+    ],
+)
+def test_a_bar_is_drawn_on_a_terminal_and_nowhere_else(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], isatty: bool, watched: bool
+) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return isatty
+
+    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    screen = Stream()
+    monkeypatch.setattr("sys.stderr", screen)
+    with Display(Summary(), make_plan(JOBS)) as display:
+        assert display.watched == watched
+        display.landed(Outcome(JOBS[0], LANDED))
+        display.notify("look")
+    assert ("\x1b[" in screen.getvalue()) == watched
+    assert "look" in screen.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -20,13 +20,20 @@ from voxcli.cli.options import (
     SubtitleKind,
     VoiceOptions,
     WorkerOptions,
+    json_note,
     lexicon_of,
     notify,
     protected,
 )
 from voxcli.cli.setting_options import SettingOptions
+from voxcli.cli.values import complete, word
 from voxcli.errors import InputError
+from voxcli.files.located import located
 
+if TYPE_CHECKING:
+    from voxcli.run.progress import ProgressKind
+
+PROGRESS = ("auto", "lines", "json", "none")
 EXAMPLES = examples(
     "voxcpm2 batch lines.jsonl -o speech",
     "voxcpm2 batch script.txt -o speech --ref voice.wav --dry-run",
@@ -91,6 +98,17 @@ def batch(
     allow_truncated: Annotated[
         bool, option(OTHER, "--allow-truncated", help="Exit with 0 even if lines were cut off at a length limit.")
     ] = False,
+    progress: Annotated[
+        str,
+        option(
+            OTHER,
+            "--progress",
+            metavar="KIND",
+            parser=word("--progress", ", ".join(PROGRESS)),
+            autocompletion=complete(lambda: PROGRESS),
+            help="auto (a bar on a terminal, else a line each minute and at each tenth), lines, json or none.",
+        ),
+    ] = "auto",
     profile: Annotated[bool, option(OTHER, "--profile", help="Print how long each stage took.")] = False,
     debug: Debug = False,
 ) -> None:
@@ -101,6 +119,8 @@ def batch(
     are spoken, and the exit code is 1. Rerun the command to resume, also after a crash: it speaks lines that are
     missing, failed or changed, and keeps the rest.
     """
+    if manifest != "-":
+        manifest = str(located(manifest))
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
     from voxcli.artifacts.artifacts import Artifacts
@@ -163,16 +183,31 @@ def batch(
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.batch import Backend, LocalBackend, speak_all
 
+    tell = json_note if progress == "json" else notify
     for line in found.lines():
-        notify(line)
+        tell(line)
     backend: Backend = LocalBackend()
     if cluster is not None:
         from voxcli.cluster.ray_pool import RayBackend  # imports Ray
 
         backend = RayBackend(cluster)
-    summary = speak_all(plan, out, model, rerun=rerun, artifacts=artifacts, timer=timer, backend=backend)
+    summary = speak_all(
+        plan,
+        out,
+        model,
+        rerun=rerun,
+        artifacts=artifacts,
+        timer=timer,
+        backend=backend,
+        progress=cast("ProgressKind", progress),
+    )
     timings = timer.lines() if profile else []
-    print("\n".join(map(printable, [*summary.lines(), *found.notes, *timings])), file=sys.stderr)
+    told = [*summary.lines(), *found.notes, *timings]
+    if progress == "json":
+        for line in told:
+            json_note(line)
+    else:
+        print("\n".join(map(printable, told)), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
     if summary.failed or (summary.cut_off and not allow_truncated):

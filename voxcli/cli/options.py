@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from voxcli.cli.help import INPUT, MODEL, OTHER, OUTPUT, SPEECH, VOICE, WORKERS
 from voxcli.cli.values import complete, input_words, number, subtitle_words, voice_words, word
 from voxcli.cluster.options import HANG_S, MAX_RETRIES, ClusterOptions, cluster_options
 from voxcli.errors import InputError
+from voxcli.files.located import located
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -267,7 +269,7 @@ def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
     if preset is not None:
         inputs.add(preset_path(preset), "the preset")
     if model := engine.model or os.environ.get(VARIABLE):
-        inputs.add_folder(Path(os.path.expanduser(model)), "the model")
+        inputs.add_folder(located(model), "the model")
     if engine.lora is not None:
         inputs.add_folder(engine.lora, "the LoRA")
     return inputs
@@ -281,6 +283,11 @@ def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
 
     inputs.add(path, "the lexicon")
     return read_lexicon(path, named=True)
+
+
+def json_note(remark: str) -> None:
+    """The same for programs."""
+    print(json.dumps({"event": "note", "message": one_line(remark)}), file=sys.stderr)
 
 
 def notify(remark: str) -> None:

@@ -15,6 +15,7 @@ from typing import BinaryIO
 from voxcli import faults
 from voxcli.errors import OutputError
 from voxcli.files.names import unusable_name
+from voxcli.files.sync import sync_file, sync_folder
 from voxcli.interrupts import cleanup
 from voxcli.terminal import printable
 
@@ -68,10 +69,10 @@ def _beside(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             faults.point("fsync")
-            os.fsync(file.fileno())
+            sync_file(file)
         faults.point("rename")
         os.replace(temporary, path)
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except (OSError, ValueError) as error:
         raise OutputError(
             f"{printable(path)}: can't be written ({getattr(error, 'strerror', None) or error})"
@@ -79,17 +80,6 @@ def _beside(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError, ValueError):
             temporary.unlink(missing_ok=True)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Sync the new name to the disk. On Windows a folder can't be opened, so nothing is done."""
-    if os.name == "nt":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def make_folder(folder: Path) -> None:

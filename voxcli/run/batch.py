@@ -17,6 +17,7 @@ from typing import Protocol
 from voxcli.artifacts.artifacts import Artifacts
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import VoxError
+from voxcli.files.sync import sync_notice
 from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Plan, Utterance
@@ -24,7 +25,7 @@ from voxcli.jobs.result import Outcome, failure, skipped
 from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
 from voxcli.run.profile import EARLIER, StageTimer
-from voxcli.run.progress import Display
+from voxcli.run.progress import Display, ProgressKind
 from voxcli.run.results import ResultLog
 from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume_plan, nothing
 from voxcli.run.summary import Summary
@@ -158,6 +159,7 @@ def speak_all(
     artifacts: Artifacts | None = None,
     timer: StageTimer | None = None,
     backend: Backend | None = None,
+    progress: ProgressKind = "auto",
 ) -> Summary:
     """Run a plan: write its files and results.jsonl into the folder `out`. Jobs that fail are reported and counted.
 
@@ -165,6 +167,7 @@ def speak_all(
     artifacts: made of all files at the end, such as the joined file or the report.
     timer:     records the time of each stage.
     backend:   speaks the lines; None: one engine in this process.
+    progress:  how progress is shown on stderr.
 
     Raises VoxError when the run as a whole can't go on.
     """
@@ -174,11 +177,13 @@ def speak_all(
         artifacts.prepare(USUAL_RATE)
     with (
         cleanup(),
-        Display(Summary(), plan) as display,
+        Display(Summary(), plan, kind=progress) as display,
         FolderLock(out, display.notify) as lock,
         timer.around(EARLIER, ResultLog(out)) as log,
         interruptible(),
     ):
+        if notice := sync_notice(out):
+            display.notify(notice)
         run = BatchRun(plan, out, options, display, log, rerun, timer)
         with timer(EARLIER):
             if not lock.left_over:

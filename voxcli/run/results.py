@@ -20,6 +20,7 @@ from voxcli.errors import OutputError
 from voxcli.files.in_place import has_other_names, open_in_place
 from voxcli.files.names import RESULTS_NAME
 from voxcli.files.read import read_regular
+from voxcli.files.sync import sync_file
 from voxcli.files.write import write_atomic
 from voxcli.jobs.result import Result
 from voxcli.run.resultlines import Line, kept_lines, read_lines
@@ -104,8 +105,7 @@ class ResultLog:
                 self._overtaken |= result.id in self._known
                 self._known.add(result.id)
                 self._file.write(json.dumps(vars(result), ensure_ascii=False).encode() + b"\n")
-            self._file.flush()
-            os.fsync(self._file.fileno())
+            sync_file(self._file)
             there = self._in_its_place(self._file)
         except OSError as error:
             self.broken = True

@@ -10,6 +10,7 @@ from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitle
 from voxcli.audio.write import check_output
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import InputError
+from voxcli.files.sync import sync_notice
 from voxcli.files.write import prepare_folder
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.job import Job
@@ -52,6 +53,8 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
         prepare_folder(folder)
         check_output(job.out, USUAL_RATE, format=job.format)
     with cleanup(), Display(Summary(), plan) as display, interruptible():
+        if not plan.refused and (notice := sync_notice(folder)):
+            display.notify(notice)
         (outcome,) = BatchRun(plan, folder, options, display).outcomes(LocalBackend())
         if outcome.error is not None:
             raise outcome.error

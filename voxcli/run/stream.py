@@ -1,14 +1,14 @@
 """Stream one text to stdout while it is generated: the first patch is written before the second is made.
 
-Audio that was played can't be taken back, so a clip far too long for its text is not retried, and the levels of a long
-text's segments are not matched. Otherwise the audio is that of a file.
+Audio that was played can't be taken back, so a clip far too long or short for its text is not retried, and the levels
+of a long text's segments are not matched. Otherwise the audio is that of a file.
 """
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.join import FADE_S, faded, silence
 from voxcli.audio.pcm import pcm16
+from voxcli.audio.wavstream import WavStream
 from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
 from voxcli.jobs.plan import Utterance
@@ -26,12 +27,12 @@ from voxcli.voices.prefetch import VoicePrefetcher
 
 Samples = NDArray[np.float32]
 
-UNKNOWN = 0xFFFFFFFF  # size fields of a WAV header if the length is not known yet
-SUBTYPE_PCM, MONO, BITS = 1, 1, 16
-
 
 class Stream:
-    """The audio of an utterance; iterating yields float32 blocks at `rate` Hz. For `encoder`, `notify` see Session."""
+    """The audio of an utterance; iterating yields float32 blocks at `rate` Hz. For `encoder`, `notify` see Session.
+
+    Raises InputError when the model does not know the letters of the text.
+    """
 
     def __init__(
         self,
@@ -43,6 +44,10 @@ class Stream:
     ):
         self.engine = engine
         self.running = RunningJob.of(utterance)
+        self._notify = notify
+        self.running.look_at_letters(engine.model.tokenizer)
+        for warning in self.running.unknown:
+            notify(warning)
         self.cut_off = False
         self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
         self._voices = VoicePrefetcher(engine, [utterance.job], encoder=encoder, notify=notify)
@@ -87,6 +92,8 @@ class Stream:
         assert stream.clip is not None, "a stream that has ended must have a clip"
         self.running.clips[index] = stream.clip
         self.cut_off = self.cut_off or stream.clip.stop_reason == "length"
+        if stream.clip.too_short:
+            self._notify("far too short for its text")
 
 
 def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
@@ -98,15 +105,13 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
     first = 0.0
     samples = 0
     try:
-        if not raw:
-            sink.write(wav_header(stream.rate))
-        for block in stream:
-            if not len(block):
-                continue
-            sink.write(pcm16(block).tobytes())
-            sink.flush()
-            first = first or time.perf_counter() - began
-            samples += len(block)
+        with _writer(sink, stream.rate, raw=raw) as write:
+            for block in stream:
+                if not len(block):
+                    continue
+                write(pcm16(block).tobytes())
+                first = first or time.perf_counter() - began
+                samples += len(block)
     except OSError as error:
         raise stdout_failed(error, f" after {clock(samples / stream.rate)} of audio") from error
     kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
@@ -116,8 +121,22 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
     )
 
 
-def wav_header(rate: int) -> bytes:
-    """Build the header of a 16-bit mono WAV file of unknown length."""
-    width = MONO * BITS // 8
-    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, SUBTYPE_PCM, MONO, rate, rate * width, width, BITS)
-    return struct.pack("<4sI4s", b"RIFF", UNKNOWN, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN)
+@contextmanager
+def _writer(sink: BinaryIO, rate: int, *, raw: bool) -> Iterator[Callable[[bytes], object]]:
+    """Writes samples on the way to whoever listens. A file that is not raw is one also when the sound is broken off."""
+    if raw:
+
+        def write(samples: bytes) -> None:
+            sink.write(samples)
+            sink.flush()
+
+        yield write
+        return
+    file = WavStream(sink, rate)
+    try:
+        yield file.write
+    except BaseException:
+        with suppress(OSError):
+            file.put_sizes()
+        raise
+    file.put_sizes()
