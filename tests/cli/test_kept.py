@@ -369,6 +369,6 @@ def test_a_file_that_can_not_be_read_is_not_spoken_over(
     with monkeypatch.context() as patch:
         patch.setattr("voxcli.run.resume.content_digest", denied)
         *_, line = stderr_of(capsys, 1).splitlines()
-    assert line.startswith("voxcpm2: can't read out/") and "Permission denied" in line
+    assert line.startswith("voxcpm2: can't read the existing file out/") and "Permission denied" in line
     assert (sounds(), RESULTS.read_bytes()) == (before, log)
     check_kept(capsys, before)

@@ -90,7 +90,7 @@ def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_re
     assert "format ogg supports the sample rates 8000, 12000, 16000, 24000, 48000, not 44100" in capsys.readouterr().err
     Path("lines.jsonl").write_text('{"text": "Hello.", "format": "ogg"}\n{"text": "Hello."}\n')
     assert run(["batch", "lines.jsonl", "-o", "out", "--sample-rate", "44100"]) == 2
-    assert "line 1: format ogg knows" in capsys.readouterr().err
+    assert "line 1: format ogg supports" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
