@@ -83,7 +83,7 @@ def test_a_command_that_speaks_has_an_option_for_each_setting(command: str, caps
     assert {option_name(setting) for setting in DECLARED} <= names
     shown = " ".join(help_of((command,), capsys).split())
     for declared in DECLARED.values():
-        default = declared.unset or declared.default
+        default = declared.unset or (declared.kind is not bool and declared.default)  # a switch shows no default
         expected = declared.help.replace("`", "")
         assert f"{expected[1:]}.{f'  [default: {default}]' if default else ''}".replace("  ", " ") in shown
 
