@@ -27,6 +27,8 @@ DEFAULT = "not speech and not book and not long"  # as in pyproject.toml
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
     """The whole default suite runs in two processes, each with whole files; what is named or printed runs in one."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return  # one of the two, which begins as the whole does
     option = config.option
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and option.markexpr == DEFAULT
     if whole and option.capture != "no" and not option.usepdb and getattr(option, "numprocesses", 0) is None:
