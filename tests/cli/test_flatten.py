@@ -57,7 +57,7 @@ def test_a_setting_is_declared_once() -> None:
 
 def test_options_override_the_preset_and_the_preset_the_base() -> None:
     group = SettingOptions("fast", cfg=3.0, seed=None)
-    assert group.settings(Settings(cfg=1.0, seed=4, steps=20)) == Settings(cfg=3.0, seed=4, steps=5, solver="ab2")
+    assert group.settings(Settings(cfg=1.0, seed=4, steps=20)) == Settings(cfg=3.0, seed=4, steps=6, solver="ab2")
 
 
 def test_model_options_override_the_preset() -> None:

@@ -36,10 +36,8 @@ def test_presets_tells_what_each_sets_and_whose_it_is(
     (own / "mine.yaml").write_text("description: for me\nsettings: {cfg: 1.5, normalize: true}\n")
     assert run(["presets"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    at = lines.index(
-        "fast        four calls of LocDiT per patch instead of nine, most of the time; slightly coarser sound"
-    )
-    assert lines[at + 1] == "            steps 5, solver ab2"
+    at = lines.index("fast        five calls of LocDiT per patch instead of nine, which take most of the time")
+    assert lines[at + 1] == "            steps 6, solver ab2"
     assert "            max_chars 160, max_batch 4, prefill_tokens 512, decode_clips 2" in lines
     at = lines.index("mine        for me")
     assert lines[at + 1] == f"            cfg 1.5, normalize true ({own / 'mine.yaml'})"

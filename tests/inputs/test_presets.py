@@ -18,7 +18,7 @@ PACKAGED = ["audiobook", "balanced", "dialogue", "fast", "low-memory", "phone", 
 
 def test_the_presets_of_the_package() -> None:
     assert preset_names() == PACKAGED
-    assert load_preset("fast") == {"solver": "ab2", "steps": 5}
+    assert load_preset("fast") == {"solver": "ab2", "steps": 6}
     assert load_preset("low-memory") == {"max_chars": 160}
 
 
@@ -42,7 +42,7 @@ def test_what_a_preset_says_of_the_engine_reaches_it() -> None:
 
 
 def test_the_command_line_goes_before_the_preset() -> None:
-    assert SettingOptions("fast").settings().steps == 5
+    assert SettingOptions("fast").settings().steps == 6
     assert SettingOptions("fast", steps=7, cfg=None).settings().steps == 7
 
 
