@@ -244,3 +244,28 @@ def test_time_grows_with_the_table_and_no_faster(make: Callable[[int], str], usu
 
     cost(100)
     assert cost(40_000) < 40 * max(cost(4_000), 0.002)
+
+
+@pytest.mark.parametrize(
+    ("text", "texts", "notes"),
+    [
+        ('id\ttext\na\t"I came home.\nb\tIt was late."\n', ['"I came home.', 'It was late."'], []),
+        (
+            'id,text\na,"I came home.\nb,It was late."\nc,"The\nend."\n',
+            ["I came home.\nb,It was late.", "The\nend."],
+            ["2 rows with a quoted cell over several lines, the first in line 2"],
+        ),
+        (
+            'id\ttext\na\tThe end.\nb\t"I came\nhome."\n',
+            ["The end.", "I came\nhome."],
+            ["1 row with a quoted cell over several lines, the first in line 3"],
+        ),
+    ],
+)
+def test_a_quotation_over_two_lines_is_two_lines_or_reported(text: str, texts: list[str], notes: list[str]) -> None:
+    remarks, columns = Remarks(), Columns()
+    layout = find_layout(text, columns)
+    assert layout is not None
+    rows = list(read_table(text, layout, columns, remarks))
+    assert [row.fields["text"] for row in rows if isinstance(row, RawRow)] == texts
+    assert remarks.notes == notes

@@ -116,7 +116,8 @@ def _is_even(text: str, layout: Layout, width: int) -> bool:
 def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
     """Its rows; a problem ends it where the rest could not be told from it."""
     reader: RowReader | None = None
-    for line, cells in _records(text, layout):
+    tall: list[int] = []
+    for line, cells in _records(text, layout, tall):
         if isinstance(cells, str):
             yield Problem(line, cells)
             return
@@ -132,6 +133,9 @@ def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) ->
             yield Problem(line, str(error))
             return
         remarks.names = reader.header.names
+    if tall:
+        rows = counted(len(tall), "row")
+        remarks.notes.append(f"{rows} with a quoted cell over several lines, the first in line {tall[0]}")
 
 
 class RowReader:
@@ -167,15 +171,17 @@ class RowReader:
         return RawRow(line, fields, False, extra)
 
 
-def _records(text: str, layout: Layout) -> Iterator[tuple[int, Sequence[str]]]:
-    """Rows of cells with the line where each begins; last perhaps a string, which says why the rest is not read."""
+def _records(text: str, layout: Layout, tall: list[int] | None = None) -> Iterator[tuple[int, Sequence[str]]]:
+    """Rows of cells with the line where each begins; last perhaps a string, which says why the rest is not read.
+
+    tall: gets the lines of those that go over several.
+    """
     csv.field_size_limit(MAX_CELL)
-    if layout.delimiter in "\t|":
-        return _unquoted(text, layout)
-    return _quoted(text, layout)
+    tall = [] if tall is None else tall
+    return _unquoted(text, layout, tall) if layout.delimiter in "\t|" else _quoted(text, layout, tall)
 
 
-def _quoted(text: str, layout: Layout) -> Iterator[tuple[int, Sequence[str]]]:
+def _quoted(text: str, layout: Layout, tall: list[int]) -> Iterator[tuple[int, Sequence[str]]]:
     source = io.StringIO(text, newline="")
     source.seek(layout.start)
     reader = csv.reader(source, delimiter=layout.delimiter, strict=True)
@@ -183,13 +189,16 @@ def _quoted(text: str, layout: Layout) -> Iterator[tuple[int, Sequence[str]]]:
     line = layout.line
     try:
         for cells in reader:
+            following = before + reader.line_num + 1
+            if following > line + 1:
+                tall.append(line)
             yield line, cells
-            line = before + reader.line_num + 1
+            line = following
     except csv.Error as error:
         yield line, f"not CSV: {error}"
 
 
-def _unquoted(text: str, layout: Layout) -> Iterator[tuple[int, Sequence[str]]]:
+def _unquoted(text: str, layout: Layout, tall: list[int]) -> Iterator[tuple[int, Sequence[str]]]:
     delimiter = layout.delimiter
     lines = text[layout.start :].split("\n") if layout.start else text.split("\n")
     place, tabs = 0, -1
@@ -209,6 +218,8 @@ def _unquoted(text: str, layout: Layout) -> Iterator[tuple[int, Sequence[str]]]:
         if len(line) > MAX_CELL and max(map(len, cells)) > MAX_CELL:
             yield layout.line + place, f"a cell of more than {MAX_CELL:,} characters"
             return
+        if count > 1:
+            tall.append(layout.line + place)
         yield layout.line + place, cells
         place += count
 
