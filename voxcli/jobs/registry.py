@@ -34,13 +34,17 @@ class OutputRegistry(Generic[Owner]):
         folder, _, name = str(path).rpartition(os.sep)  # os.path.split takes three times as long
         if not folder and path.is_absolute():
             folder = path.anchor
-        key = self._number(folder), one_name(name)
+        number = self._numbers.get(folder)
+        if number is None:
+            number = self._number(folder)
+        key = number, one_name(name)
         if key in self._owners:
             return self._owners[key]
         if folder not in self._first:
             self._first[folder] = owner
-            self._links.setdefault(key[0], _links_in(folder))
-        if link := self._links[key[0]].get(key[1]):
+            self._links.setdefault(number, _links_in(folder))
+        links = self._links[number]
+        if links and (link := links.get(key[1])):
             there = self._number(os.path.dirname(link)), one_name(os.path.basename(link))
             if there in self._owners:
                 return self._owners[there]

@@ -192,7 +192,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and not DECLARED[name].allows(value):
+            if value is not None and value is not _USUAL[name] and not DECLARED[name].allows(value):
                 raise SettingError(name, DECLARED[name].refusal(value))
         if self.min_seconds is not None and self.max_seconds is not None and self.min_seconds >= self.max_seconds:
             raise SettingError(
@@ -233,5 +233,6 @@ def _without_none(hint: Any) -> type:
 
 
 DECLARED = _declared()
+_USUAL = {name: declared.default for name, declared in DECLARED.items()}  # which are allowed
 NAMES = frozenset(DECLARED)
 DEFAULTS = Settings()
