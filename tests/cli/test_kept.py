@@ -139,8 +139,8 @@ def test_a_model_that_can_not_be_had_changes_nothing(options: list[str], capsys:
 def test_many_lines_that_fail_share_a_sync(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     rows = [{"id": str(n), "text": "A line.", "ref": "nowhere.wav"} for n in range(300)]
     Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    synced: list[int] = []
-    monkeypatch.setattr("voxcli.run.results.os.fsync", synced.append)
+    synced: list[object] = []
+    monkeypatch.setattr("voxcli.run.results.sync_file", synced.append)
     stderr_of(capsys, 1)
     assert (len(states()), len(synced)) == (300, 1)
 

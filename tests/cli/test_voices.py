@@ -104,7 +104,7 @@ def test_list_and_remove(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == 'anna        2.0 s  v.wav  "Hum."'
     assert lines[1] == "benjamin    2.0 s  v.wav"
-    assert "odd.safetensors is no voice" in lines[2]
+    assert "odd.safetensors is not a voice made by" in lines[2]
     assert run(["voices", "remove", "anna", "odd"]) == 0
     assert capsys.readouterr().err == "removed anna\nremoved odd\n"
     assert run(["voices", "remove", "anna"]) == 2

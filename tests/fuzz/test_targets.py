@@ -81,7 +81,7 @@ def test_no_path_leaves_the_output_folder(out: str) -> None:
         ("a\\b.wav", "a/b.wav"),
         ("a/", "a.wav"),
         ("..wav", "..wav"),
-        ("~/a..wav", "~/a..wav"),
+        ("a~/b..wav", "a~/b..wav"),
         ("é", "é.wav"),
     ],
 )

@@ -127,7 +127,7 @@ def test_one_text_of_a_file_is_the_words_of_it(tmp_path: Path, capsys: pytest.Ca
         (
             "a.md",
             b"# One\n\n- two\n- *three*\n\n```\nx\n```\n",
-            "One\n\ntwo\n\nthree",
+            "One\n\n- two\n- three",
             "Markdown\n1 code block left out",
         ),
         ("film.srt", SRT, "Hello there.\nGood night.", "SubRip subtitles"),

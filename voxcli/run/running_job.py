@@ -14,9 +14,9 @@ from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import VoxError
 from voxcli.jobs.job import Job, request_id
 from voxcli.jobs.plan import Utterance, expected_seconds
+from voxcli.jobs.unknown import Tokenizer, unknown_letters
 from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
-from voxcli.run.unknown import Tokenizer, unknown_letters
 from voxcli.text.duration import shortest_seconds
 from voxcli.voices.source import EncodedVoice
 from voxcli.voices.store import Latents

@@ -9,7 +9,7 @@ import pytest
 
 from voxcli.cli.main import run
 from voxcli.errors import InputError
-from voxcli.run.unknown import unknown_letters
+from voxcli.jobs.unknown import unknown_letters
 
 
 class Ascii:
