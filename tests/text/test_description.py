@@ -27,6 +27,8 @@ BRACKETED = st.text(st.sampled_from(list("aA (),.warm voice\uff08\uff09\u597d\u5
         ("(a (very) warm voice, slow)Hi (there)", ("a very warm voice, slow", "Hi (there)")),
         ("\uff08warm)Hi", ("warm", "Hi")),
         ("(A young woman, gentle and sweet voice) Hello", ("A young woman, gentle and sweet voice", "Hello")),
+        ("(a 30 year old man) Hello", ("a 30 year old man", "Hello")),
+        ("(a 70-year-old woman, slowly) Hello", ("a 70-year-old woman, slowly", "Hello")),
         ("(An old man. Deep voice, slow.)Hello", ("An old man. Deep voice, slow.", "Hello")),
         ("(someone who is very tired)Hello", ("someone who is very tired", "Hello")),
         ("(speak as if you were tired) Hello", ("speak as if you were tired", "Hello")),
@@ -43,6 +45,8 @@ def test_a_description(text: str, expected: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "(30 years) He waited that long.",
+        "(the year of the flood) Nobody came.",
         "(She never came back.) The door stayed open all night.",
         "(It had rained for three days.)",
         "(Monday) We left.",

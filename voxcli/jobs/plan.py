@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def warnings(self) -> Iterator[str]:
-        for utterance in self.utterances:
+        for utterance in sorted(self.utterances, key=lambda utterance: utterance.job.line):
             for warning in utterance.warnings:
                 yield f"{utterance.job}: {warning}"
 

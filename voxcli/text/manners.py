@@ -64,7 +64,8 @@ PERSONS = _words(
 # What stands between the others.
 SMALL = _words(
     """
-    a an and with in of very rather slightly quite somewhat but or as if like while more most extremely ein eine
+    a an and with in of very rather slightly quite somewhat but or as if like while more most extremely year years
+    year-old ein eine
     einer einem und mit sehr un une et avec très una y con muy e molto um uma com muito een en met и очень с
     """  # noqa: RUF001
 )
