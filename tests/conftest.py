@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,12 @@ __all__ = ["brief_checkpoint", "kernels", "tiny_checkpoint"]
 torch.set_num_threads(1)
 os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start
 
+
+with suppress(ImportError):  # GPU tests run without hypothesis, too
+    from hypothesis import settings
+
+    settings.register_profile("same examples in each run", derandomize=True)
+    settings.load_profile("same examples in each run")
 
 PROCESSES = 2
 DEFAULT = "not speech and not book and not long"  # as in pyproject.toml

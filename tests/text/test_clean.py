@@ -123,7 +123,10 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert clean(with_paragraphs, paragraphs=True) == with_paragraphs
 
 
-@given(st.text(st.characters(codec="utf-8", categories=["L", "N"]), max_size=20))
+RAISED = "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"  # after a word they are marks of notes
+
+
+@given(st.text(st.characters(codec="utf-8", categories=["L", "N"], exclude_characters=RAISED), max_size=20))
 @example("\u2776\U0001f100\u2460")
 def test_letters_survive(text: str) -> None:
     """Compared without the compatibility forms that cleaning takes out on purpose."""
