@@ -94,9 +94,7 @@ class ElementHandler:
 
 def parse(content: bytes, handler: ElementHandler) -> None:
     """Raises Unreadable for what is not XML in UTF-8, and for a document type, which could define more."""
-    if (
-        b"\0" in content
-    ):  # in UTF-16, which has a mark that overrides any name, and may be other XML to a reader of bytes
+    if b"\0" in content:  # UTF-16: its mark overrides any declared encoding, and a reader of bytes may see other XML
         raise Unreadable("it is damaged (it is not UTF-8)")
     parser = expat.ParserCreate("utf-8")
 

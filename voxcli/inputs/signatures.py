@@ -7,7 +7,6 @@ import re
 import zipfile
 from typing import Literal, NamedTuple
 
-SPREADSHEETS = ("xlsx", "ods")
 MAX_PARTS = 10_000  # of a zip archive: opening one takes ten times the bytes that its directory has
 _DIRECTORY_ENTRY = b"PK\x01\x02"
 

@@ -169,8 +169,14 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
     with a prompt recording.
     """
     settings = job.settings
-    options = ScriptOptions(settings.max_chars, settings.normalize, settings.descriptions, job.lexicon)
-    options = replace(options, language=settings.language, model_languages=speaker.languages)
+    options = ScriptOptions(
+        max_chars=settings.max_chars,
+        normalize=settings.normalize,
+        descriptions=settings.descriptions,
+        lexicon=job.lexicon,
+        language=settings.language,
+        model_languages=speaker.languages,
+    )
     script = read_script(job.text, job.control, options)
     if not script.segments:
         if not any(map(str.isprintable, "".join(job.text.split()))):

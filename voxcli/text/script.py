@@ -73,7 +73,7 @@ class SpokenSegment:
 @dataclass(frozen=True)
 class Script:
     """
-    segments:       in their order; none where the text has no words.
+    segments:     in their order; none where the text has no words.
     lead_s:       silence before the first; where there are none, all the silence that the text asks for.
     description:  of the voice; empty without one.
     own:          the part of it that the text itself begins with.
