@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.terminal import counted, nearest, one_line, printable
+from voxcli.terminal import counted, format_duration, nearest, one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,14 @@ def test_what_a_terminal_would_obey_is_escaped(name: str, seen: str) -> None:
 
 def test_a_message_is_one_line_and_keeps_its_spaces() -> None:
     assert one_line("two  spaces.wav: the disk \n  is\r\nfull\x1b\n") == r"two  spaces.wav: the disk is full\x1b"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0.0 s"), (2.44, "2.4 s"), (59.9, "59.9 s"), (59.96, "1 min 00 s"), (200, "3 min 20 s"), (3720, "1 h 02 min")],
+)
+def test_a_duration_has_the_units_of_its_size(seconds: float, text: str) -> None:
+    assert format_duration(seconds) == text
 
 
 def test_a_noun_agrees_with_its_number() -> None:

@@ -33,7 +33,7 @@ def stdout_failed(error: OSError, after: str = "") -> OutputError:
     return OutputError(f"stdout can't be written{after} ({error.strerror or error})")
 
 
-def clock(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Format a duration: 2.4 s, 3 min 20 s, 1 h 02 min."""
     if seconds < 59.95:
         return f"{seconds:.1f} s"

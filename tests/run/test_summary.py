@@ -8,17 +8,8 @@ import pytest
 from voxcli.jobs.result import Result
 from voxcli.run import summary as report
 from voxcli.run.summary import Summary
-from voxcli.terminal import clock
 
 OK = Result("a", "a.wav", "a", "ok", 30.0, 6.0, 0.2, 10, "stop", 7, 1, 48_000)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0.0 s"), (2.44, "2.4 s"), (59.9, "59.9 s"), (59.96, "1 min 00 s"), (200, "3 min 20 s"), (3720, "1 h 02 min")],
-)
-def test_clock(seconds: float, text: str) -> None:
-    assert clock(seconds) == text
 
 
 def test_a_summary_counts_and_measures_speed_once_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:

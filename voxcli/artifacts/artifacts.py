@@ -20,7 +20,7 @@ from voxcli.jobs.output_paths import OutputFolder, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
-from voxcli.terminal import clock, counted
+from voxcli.terminal import counted, format_duration
 
 
 class Artifacts:
@@ -123,7 +123,7 @@ class Artifacts:
         whole = write_joined(path, parts, format=self.format)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
-        notify(f"{path}: {clock(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")
+        notify(f"{path}: {format_duration(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")
 
     @staticmethod
     def _part(job: Job, result: Result) -> Track:

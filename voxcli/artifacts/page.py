@@ -24,7 +24,7 @@ from voxcli.errors import AudioError
 from voxcli.files.write import write_atomic
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result
-from voxcli.terminal import clock, counted
+from voxcli.terminal import counted, format_duration
 
 BARS = 96
 HEIGHT = 32
@@ -95,7 +95,7 @@ def _tiles(results: Sequence[Result]) -> list[tuple[str, str, str]]:
         ("lines", f"{len(results):,}", ""),
         ("failed", f"{failed:,}", "bad" if failed else "good"),
         ("with remarks", f"{remarked:,}", "warn" if remarked else ""),
-        ("of audio", clock(seconds), ""),
+        ("of audio", format_duration(seconds), ""),
         ("median RTF of a line", f"{statistics.median(rtfs):.3f}" if rtfs else "none", ""),
     ]
 
@@ -117,7 +117,7 @@ def _row(number: int, job: Job, result: Result, folder: Path) -> str:
         (number, f"<b>{number}</b><span dir=auto>{escape(result.id)}</span>"),
         (result.text, _text(result.text) + _extra(job.extra)),
         (result.out, _sound(job.out, link, result) if result.ok else '<span class="none">no file</span>'),
-        (duration, "" if duration is None else clock(duration)),
+        (duration, "" if duration is None else format_duration(duration)),
         (rtf, "" if rtf is None else f"{rtf:.3f}"),
         (result.seed, "" if result.seed is None else str(result.seed)),
         (result.stop_reason, escape(result.stop_reason or result.status)),

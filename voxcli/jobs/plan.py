@@ -16,7 +16,7 @@ from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
 from voxcli.jobs.speaker import FULL, Speaker
-from voxcli.terminal import clock, counted
+from voxcli.terminal import counted, format_duration
 from voxcli.text.clean import clean, is_speakable
 from voxcli.text.normalize import check_installed
 from voxcli.text.script import SCENE_PAUSE_S, ScriptOptions, SpokenSegment, read_script
@@ -116,7 +116,8 @@ class Plan:
         segments = sum(len(utterance.segments) for utterance in self.utterances)
         split = f" in {segments} segments" if segments > len(self.utterances) else ""
         return [
-            f"{counted(len(self.utterances), 'line')} to speak{split}, about {clock(self.expected_s)} of audio",
+            f"{counted(len(self.utterances), 'line')} to speak{split}, "
+            f"about {format_duration(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),
             *([f"{counted(len(self.refused), 'line')} that can't be spoken:"] if self.refused else []),
             *(f"  {job}: {error}" for job, error in self.refused),

@@ -20,7 +20,7 @@ from voxcli.jobs.job import job_id
 from voxcli.jobs.plan import Plan
 from voxcli.jobs.result import Outcome
 from voxcli.run.summary import Summary
-from voxcli.terminal import clock, counted, one_line
+from voxcli.terminal import counted, format_duration, one_line
 
 ProgressKind = Literal["auto", "lines", "json", "none"]
 
@@ -165,8 +165,9 @@ class Display:
         left = self._lines - self._landed
         return (
             f"{self._landed} of {counted(self._lines, 'line')} done, {self.summary.failed} failed, {left} left; "
-            f"{clock(self.summary.audio_s + self._running_s)} of audio in {clock(self.summary.wall_s)}"
-            + (f", about {clock(left_s)} to go" if left_s is not None else "")
+            f"{format_duration(self.summary.audio_s + self._running_s)} of audio in "
+            f"{format_duration(self.summary.wall_s)}"
+            + (f", about {format_duration(left_s)} to go" if left_s is not None else "")
         )
 
     def _numbers(self) -> dict[str, Any]:
@@ -192,7 +193,7 @@ class Display:
             total=max(self._expected_total, 1e-6),
             completed=self._expected_done + self._running_s,
             description=f"{self._landed}/{self._lines} lines",
-            made=f"{clock(made)} of audio, RTF {wall / made:.3f}" if made else "",
+            made=f"{format_duration(made)} of audio, RTF {wall / made:.3f}" if made else "",
         )
 
 

@@ -24,7 +24,7 @@ from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, Result, shown_path
 from voxcli.run.results import History, read_history
 from voxcli.run.throughput import pace
-from voxcli.terminal import clock, counted
+from voxcli.terminal import counted, format_duration
 
 RerunPolicy = Literal["changed", "failed", "all"]
 
@@ -159,11 +159,11 @@ def preview(
         time = f", about {_time(todo_s, speed, 'the results there')}"
     else:
         time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""
-    return [str(resume_plan), f"about {clock(todo_s)} of audio to speak{time}"]
+    return [str(resume_plan), f"about {format_duration(todo_s)} of audio to speak{time}"]
 
 
 def _time(audio_s: float, speed: float, of: str) -> str:
-    return f"{clock(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
+    return f"{format_duration(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
 
 
 def _seed(history: History | None) -> int | None:

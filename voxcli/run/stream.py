@@ -22,7 +22,7 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
 from voxcli.jobs.plan import Utterance
 from voxcli.run.running_job import RunningJob
-from voxcli.terminal import clock, stdout_failed
+from voxcli.terminal import format_duration, stdout_failed
 from voxcli.voices.prefetch import VoicePrefetcher
 
 Samples = NDArray[np.float32]
@@ -113,11 +113,12 @@ def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
                 first = first or time.perf_counter() - began
                 samples += len(block)
     except OSError as error:
-        raise stdout_failed(error, f" after {clock(samples / stream.rate)} of audio") from error
+        raise stdout_failed(error, f" after {format_duration(samples / stream.rate)} of audio") from error
     kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
     return (
-        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{clock(samples / stream.rate)} of audio in "
-        f"{clock(time.perf_counter() - began)}, the first after {clock(first)}, seed {stream.running.seed}"
+        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{format_duration(samples / stream.rate)} "
+        f"of audio in {format_duration(time.perf_counter() - began)}, the first after {format_duration(first)}, "
+        f"seed {stream.running.seed}"
     )
 
 

@@ -8,7 +8,7 @@ from time import perf_counter
 
 from voxcli.errors import VoxError
 from voxcli.jobs.result import Result
-from voxcli.terminal import clock, counted
+from voxcli.terminal import counted, format_duration
 
 
 @dataclass
@@ -59,7 +59,8 @@ class Summary:
         wall = self.wall_s
         if self.audio_s and wall:
             lines.append(
-                f"{clock(self.audio_s)} of audio in {clock(wall)}: {self.audio_s / wall:.2f}x real time ({self.model})"
+                f"{format_duration(self.audio_s)} of audio in {format_duration(wall)}: "
+                f"{self.audio_s / wall:.2f}x real time ({self.model})"
             )
         if self.retried:
             lines.append(f"{self.retried} took more than one attempt")
@@ -73,6 +74,6 @@ class Summary:
         """Describe the result of a run of one line."""
         length = "cut off at " if result.stop_reason == "length" else ""
         return (
-            f"{out}: {length}{clock(result.duration_s or 0.0)} of audio in {clock(result.wall_s or 0.0)}, "
-            f"seed {result.seed} ({self.model})"
+            f"{out}: {length}{format_duration(result.duration_s or 0.0)} of audio in "
+            f"{format_duration(result.wall_s or 0.0)}, seed {result.seed} ({self.model})"
         )
