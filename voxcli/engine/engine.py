@@ -33,6 +33,7 @@ from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP
 from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
+from voxcli.engine.warmup import WarmUp
 from voxcli.errors import RequestError, in_one_line, quoted
 from voxcli.memory import is_out_of_memory
 from voxcli.model.solver import Solver
@@ -50,6 +51,8 @@ class Engine:
         """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
         self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
+        self.audio = AudioStage(model, config.decode_clips)
+        self._warm_up = WarmUp(model, self.audio.decoder.fused) if on_cuda and config.graphs is not False else None
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
         self.exact = self._is_exact()
@@ -58,7 +61,6 @@ class Engine:
         self.counters = Counters()
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
-        self.audio = AudioStage(model, config.decode_clips)
         self._pending: deque[StepFlags] = deque()
         self._queued = 0  # how many of them the last step has added
         self._done: list[Clip] = []
@@ -76,6 +78,7 @@ class Engine:
                 padded=on_cuda if self.config.pad_to_bucket is None else self.config.pad_to_bucket,
                 graphs=on_cuda and self.config.graphs is not False,
                 notify=self._notify,
+                ready=self._warm_up.wait if self._warm_up is not None else lambda: None,
             )
         except Exception as error:
             if self.config.max_batch is not None or rows == 1 or not is_out_of_memory(error):

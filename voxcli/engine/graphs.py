@@ -82,8 +82,9 @@ def _undisturbed() -> Iterator[None]:
 class Capturer:
     """Captures work that runs on one stream, in memory that all its graphs share: no two of them run at once."""
 
-    def __init__(self, device: torch.device, notify: Callable[[str], None]):
-        self.device, self._notify = device, notify
+    def __init__(self, device: torch.device, notify: Callable[[str], None], ready: Callable[[], None] = lambda: None):
+        """ready: returns when no other thread uses the device; called before each capture."""
+        self.device, self._notify, self._ready = device, notify, ready
         self._pool: Any = None  # a handle of torch's
 
     def capture(
@@ -93,6 +94,7 @@ class Capturer:
 
         what, instead: for the remark when it fails.
         """
+        self._ready()
         try:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())

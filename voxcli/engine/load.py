@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from voxcli.errors import DeviceError, VoxError, in_one_line, quoted
@@ -63,9 +64,13 @@ def load_engine(
     with _fitting(choice.name):
         from voxcli.engine.config import EngineConfig
         from voxcli.engine.engine import Engine
+        from voxcli.model.device import resolve_device
         from voxcli.model.weights import load_model
 
+        imports = Thread(target=_import_kernels, args=(resolve_device(options.device).type,), daemon=True)
+        imports.start()
         model = load_model(choice.folder, device=options.device, dtype=options.dtype, lora=options.lora)
+        imports.join()
         config = EngineConfig(**{name: value for name, value in values.items() if value is not None})
         engine = Engine(model, config, notify)
     adapted = f" with {options.lora.name}" if options.lora is not None else ""
@@ -92,6 +97,17 @@ def random_engine(size: str, options: ModelOptions, notify: Callable[[str], None
     with _fitting(name):
         engine = Engine(random_model(config, device, dtype), EngineConfig(max_batch=options.max_batch), notify)
     return LoadedEngine(engine, name, Path())
+
+
+def _import_kernels(device: str) -> None:
+    """Import what a GPU's kernels need, while weights are read: 0.8 s, most of it Triton."""
+    if device != "cuda":
+        return
+    with suppress(ImportError):  # reported where it matters
+        from voxcli.kernels import triton_attention, triton_gated, triton_linear, triton_ops, triton_vae  # noqa: F401
+        from voxcli.kernels.vllm_library import load_flash_attention
+
+        load_flash_attention()
 
 
 @contextmanager

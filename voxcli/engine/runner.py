@@ -39,7 +39,15 @@ def choose_attention(device: torch.device, dtype: torch.dtype, notify: Callable[
 
 class Runner:
     def __init__(
-        self, model: VoxCPM2, rows: int, pages: int, *, padded: bool, graphs: bool, notify: Callable[[str], None]
+        self,
+        model: VoxCPM2,
+        rows: int,
+        pages: int,
+        *,
+        padded: bool,
+        graphs: bool,
+        notify: Callable[[str], None],
+        ready: Callable[[], None] = lambda: None,
     ):
         """rows: most requests at once; pages: of the cache, beside the padding page."""
         self.model, self.padded = model, padded
@@ -54,7 +62,7 @@ class Runner:
         self._capturer: Capturer | None = None
         # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
         if graphs and self.attend.fixed_shapes:
-            self._capturer = Capturer(model.device, notify)
+            self._capturer = Capturer(model.device, notify, ready)
             self.graphs = StepGraphs(self._widest_step, rows, self._capturer)
             self.prefill_graphs = PrefillGraphs(self._run_prefill, self._capturer)
 

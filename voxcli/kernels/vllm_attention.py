@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 
-from voxcli.errors import in_one_line
 from voxcli.kernels.attention import PagedBatch
+from voxcli.kernels.vllm_library import load_flash_attention
 
-VERSIONS = (3, 2)  # FlashAttention 3 needs Hopper; 2 runs from Ampere on
 MANY_ROWS = 64  # of one new token each: they fill the card without a split, and a split costs a kernel that joins it
 
 
@@ -26,20 +25,9 @@ class VllmPagedAttention:
 
     @classmethod
     def load(cls) -> VllmPagedAttention:
-        """Raises ImportError with the reason where vLLM is missing or has no kernel for this card or this torch."""
-        try:
-            from vllm.vllm_flash_attn import (
-                fa_version_unsupported_reason,
-                flash_attn_varlen_func,
-                get_scheduler_metadata,
-                is_fa_version_supported,
-            )
-        except Exception as error:  # a vLLM built for another torch fails in ways of its own
-            raise ImportError(in_one_line(error)) from error
-        for version in VERSIONS:
-            if is_fa_version_supported(version):
-                return cls(flash_attn_varlen_func, version, get_scheduler_metadata if version == 3 else None)
-        raise ImportError("; ".join(str(fa_version_unsupported_reason(version)) for version in VERSIONS))
+        """Raises ImportError with the reason if vLLM is missing or has no kernel for this GPU or this torch."""
+        module, version = load_flash_attention()
+        return cls(module.flash_attn_varlen_func, version, module.get_scheduler_metadata if version == 3 else None)
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.unbind()

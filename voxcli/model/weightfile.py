@@ -21,18 +21,18 @@ from voxcli import faults
 from voxcli.errors import CheckpointError, quoted, reason_of
 from voxcli.files.read import check_regular, open_regular
 from voxcli.memory import is_out_of_memory
+from voxcli.model.parallelread import BLOCK, ParallelReader, read_all
 
 Shapes: TypeAlias = dict[str, list[int]]
 
 FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
-BLOCK = 1 << 24  # bytes of a tensor of another dtype that are on their way at once
 
 
 class Read(Protocol):
     """Reads the tensor of that name.
 
-    into: contiguous, of the tensor's shape, any dtype and device: filled and returned. None: a tensor of its own, in
-          the file's dtype.
+    into: contiguous, of the tensor's shape, any dtype and device: filled and returned. On a GPU it is filled when the
+          file is closed. None: a tensor of its own, in the file's dtype.
     """
 
     def __call__(self, name: str, into: torch.Tensor | None = None) -> torch.Tensor: ...
@@ -75,6 +75,7 @@ def _open_safetensors(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
     size = int.from_bytes(file.read(8), "little")
     header = json.loads(file.read(size))
     block = torch.empty(BLOCK, dtype=torch.uint8)  # one for all: what comes and goes between weights leaves holes
+    on_gpu: list[ParallelReader] = []  # one, as soon as it is needed
 
     def read(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
         entry = header[name]
@@ -82,8 +83,14 @@ def _open_safetensors(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
         if dtype is None:
             raise CheckpointError(f"{path}: tensor {name} holds {entry['dtype']}, not weights")
         tensor = torch.empty(shapes[name], dtype=dtype) if into is None else into
+        offset = 8 + size + entry["data_offsets"][0]
         try:
-            file.seek(8 + size + entry["data_offsets"][0])
+            if tensor.is_cuda:
+                if not on_gpu:
+                    on_gpu.append(stack.enter_context(ParallelReader(path, tensor.device)))
+                on_gpu[0].read(offset, dtype, tensor.view(-1))
+                return tensor
+            file.seek(offset)
             _fill(tensor, file, dtype, block)
         except OSError as error:
             raise CheckpointError(f"{path}: can't be read ({error})") from None
@@ -96,21 +103,12 @@ def _fill(tensor: torch.Tensor, file: BinaryIO, dtype: torch.dtype, block: torch
     """Fill a contiguous tensor with the numbers of `dtype` that come next. Raises OSError."""
     flat = tensor.view(-1)
     if tensor.is_cpu and tensor.dtype == dtype:
-        _read_all(file, flat)
+        read_all(file, flat)
         return
     numbers = block.view(dtype)
     for part in flat.split(len(numbers)):
-        _read_all(file, numbers[: len(part)])
+        read_all(file, numbers[: len(part)])
         part.copy_(numbers[: len(part)])
-
-
-def _read_all(file: BinaryIO, numbers: torch.Tensor) -> None:
-    content = numbers.view(torch.uint8).numpy().data
-    while len(content):
-        count = file.readinto(content)  # type: ignore[attr-defined]
-        if not count:
-            raise OSError("it ends too early")
-        content = content[count:]
 
 
 def _open_pickle(path: Path) -> tuple[Read, Shapes]:
