@@ -1,7 +1,6 @@
-"""Counts the steps that a regular expression takes, as Python's own engine takes them: by backtracking.
+"""Count the steps of a regular expression by backtracking, like Python's own engine.
 
-Steps are the same on every machine, so that a test can tell an expression whose work grows with the square of a text
-from one whose work grows with the text.
+Steps are the same on every machine, so a test can distinguish expressions of quadratic time from those of linear time.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SAMPLES = " a1.-*_/@\n\"'<>{}[]()|:,=\u597d"
 
 
 class Matcher:
-    """One expression; `steps` counts over all that it is asked."""
+    """Matches one expression; `steps` counts up over all calls."""
 
     def __init__(self, pattern: re.Pattern[str]):
         self.pattern = pattern
@@ -41,7 +40,7 @@ class Matcher:
         self._groups: dict[int, tuple[int, int]] = {}
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """What `pattern.finditer(text)` finds."""
+        """Return the spans of `pattern.finditer(text)`."""
         self._text, found, place = text, [], 0
         empty_allowed = True
         while place <= len(text):
@@ -52,12 +51,12 @@ class Matcher:
                 place, empty_allowed = place + 1, True
                 continue
             found.append((place, end))
-            # after an empty match the next one begins there too, and takes something
+            # after an empty match, the next match begins at the same place but is not empty
             place, empty_allowed = end, end > place
         return found
 
     def count(self, text: str, *, anchored: bool = False) -> int:
-        """Steps to find all in a text, or (`anchored`) to match it from its start."""
+        """Return the steps to find all matches in a text or, if `anchored`, to match it from its start."""
         self.steps, self._text = 0, text
         if anchored:
             next(self._sequence(self.items, 0, 0), None)
@@ -103,28 +102,28 @@ class Matcher:
         else:
             raise NotImplementedError(str(kind))
 
-    def _repeat(self, least: int, most: int, inside: Any, place: int, *, greedy: bool) -> Iterator[int]:
+    def _repeat(self, minimum: int, maximum: int, inside: Any, place: int, *, greedy: bool) -> Iterator[int]:
         items = list(inside)
         if len(items) == 1 and items[0][0] in SINGLE and greedy:
             count = 0
-            while count < most and place + count < len(self._text):
+            while count < maximum and place + count < len(self._text):
                 self.steps += 1
                 if not self.accepts(items[0], self._text[place + count]):
                     break
                 count += 1
-            for taken in range(count, int(least) - 1, -1):
+            for taken in range(count, int(minimum) - 1, -1):
                 self.steps += 1
                 yield place + taken
             return
 
         def again(start: int, count: int) -> Iterator[int]:
-            if not greedy and count >= least:
+            if not greedy and count >= minimum:
                 yield start
-            if count < most:
+            if count < maximum:
                 for end in self._sequence(items, 0, start):
-                    if end > start or count < least:
+                    if end > start or count < minimum:
                         yield from again(end, count + 1)
-            if greedy and count >= least:
+            if greedy and count >= minimum:
                 yield start
 
         yield from again(place, 0)
@@ -178,8 +177,9 @@ class Matcher:
 
 
 def attacks(matcher: Matcher, size: int, times: int = 1) -> Iterator[str]:
-    """Texts of about `size` characters, or `times` as many, that may make an expression slow: what it takes first, then
-    what it repeats, many times, then anything.
+    """Yield texts of about `size` * `times` characters that may make an expression slow.
+
+    Each is a beginning that matches, then a repetition that matches, then any end.
     """
     repeated = _characters(matcher, matcher.items, inside=False)
     heads = ["", *dict.fromkeys(_heads(matcher, matcher.items))][:6]
@@ -193,7 +193,7 @@ def attacks(matcher: Matcher, size: int, times: int = 1) -> Iterator[str]:
 
 
 def _characters(matcher: Matcher, items: Any, *, inside: bool) -> list[str]:
-    """Some characters that its repeats take, or (`inside`) any of its parts."""
+    """Return some characters that match its repeats or, if `inside`, any of its parts."""
     found: dict[str, None] = {}
     for item in items:
         kind, value = item
@@ -206,7 +206,7 @@ def _characters(matcher: Matcher, items: Any, *, inside: bool) -> list[str]:
 
 
 def _heads(matcher: Matcher, items: Any) -> Iterator[str]:
-    """What is taken before each of its parts, each repeated as often as it must be."""
+    """Yield a text that matches up to each of its parts, with the minimum of repetitions."""
     taken = ""
     for item in items:
         for part in _parts(item):

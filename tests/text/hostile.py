@@ -1,4 +1,4 @@
-"""Texts made to hurt, by name, each of about `n` characters. What takes time for them takes it for somebody's file."""
+"""Hostile texts by name, each of about `n` characters. If these are slow, so is somebody's file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "spaces after a newline": lambda n: "a\n" + " " * n + "b",
     "spaces before a dash": lambda n: "a" + " " * n + "b \u2014 c",
     "hyphens": lambda n: "-" * n + "x",
-    "spaces behind a fence": lambda n: "```" + " " * n + "!",
+    "spaces after a fence": lambda n: "```" + " " * n + "!",
     "spaces in a table": lambda n: "| a" + " " * n + "b |",
     "borders of a table": lambda n: "|" * n + "x",
     "comments": lambda n: "<!---->" * (n // 7) + "x",
@@ -29,7 +29,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "joiners": lambda n: "\u0645" + "\u200c" * n + "x",
     "abbreviations": lambda n: "no. " * (n // 4),
     "list numbers": lambda n: "1. " * (n // 3),
-    "marks of notes": lambda n: "[1]" * (n // 3),
+    "note marks": lambda n: "[1]" * (n // 3),
     "words": lambda n: "a " * (n // 2),
     "sentences": lambda n: "The wind came over the hill. " * (n // 29),
     "lines": lambda n: "The wind came\nover the hill.\n" * (n // 29),
@@ -37,7 +37,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
     "Chinese": lambda n: "\u5929\u6c14\u771f\u597d\u3002" * (n // 5),
 }
 
-# Repeated without end: one of these may be what an expression begins to look for again and again.
+# To be repeated: an expression may start a new search at each of them.
 UNITS = [
     "a",
     "a ",
@@ -79,4 +79,4 @@ def _repeated(unit: str) -> Callable[[int], str]:
     return lambda n: unit * (n // len(unit))
 
 
-HOSTILE |= {f"{unit!r} and again": _repeated(unit) for unit in UNITS}
+HOSTILE |= {f"{unit!r} repeated": _repeated(unit) for unit in UNITS}

@@ -40,6 +40,6 @@ def sentences(text: str) -> list[str]:
     ],
 )
 def test_sentences(text: str) -> None:
-    """`|` stands where a sentence ends."""
+    """`|` marks the sentence ends."""
     expected = [clean(part) for part in text.split(" | ")]
     assert sentences(text.replace(" | ", " ")) == expected

@@ -9,7 +9,7 @@ from voxcli.text.clean import clean, finish, is_speakable
 from voxcli.text.markup import TextNotes
 from voxcli.text.scripts import unknown_scripts
 
-# What breaks text tools, more often than random Unicode would hit it.
+# Characters that break text tools, and that are rare in random Unicode.
 TRICKY = st.text(
     st.one_of(
         st.sampled_from(
@@ -76,7 +76,7 @@ def test_characters(raw: str, expected: str) -> None:
         ('<a href="https://example.com">link</a>', "link"),
     ],
 )
-def test_markdown_marks_go_and_words_stay(raw: str, expected: str) -> None:
+def test_markup_is_removed_and_words_stay(raw: str, expected: str) -> None:
     assert clean(raw) == expected
 
 
@@ -96,11 +96,11 @@ def test_markdown_marks_go_and_words_stay(raw: str, expected: str) -> None:
         "~5 minutes, a|b, x^2",
     ],
 )
-def test_plain_text_with_marks_in_it_loses_nothing(text: str) -> None:
+def test_plain_text_that_looks_like_markup_is_unchanged(text: str) -> None:
     assert clean(text) == text
 
 
-def test_paragraphs_are_kept_when_asked_for() -> None:
+def test_paragraphs_are_kept_on_request() -> None:
     text = "# One\n\nfirst line\nsecond line\n \n\n\nlast"
     assert clean(text, paragraphs=True) == "One\n\nfirst line second line\n\nlast"
     assert clean(text) == "One first line second line last"
@@ -123,18 +123,18 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert clean(with_paragraphs, paragraphs=True) == with_paragraphs
 
 
-RAISED = "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"  # after a word they are marks of notes
+RAISED = "\u00b9\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079"  # note marks, if they follow a word
 
 
 @given(st.text(st.characters(codec="utf-8", categories=["L", "N"], exclude_characters=RAISED), max_size=20))
 @example("\u2776\U0001f100\u2460")
 def test_letters_survive(text: str) -> None:
-    """Compared without the compatibility forms that cleaning takes out on purpose."""
+    """Compared in NFKC, because cleaning replaces compatibility forms on purpose."""
     assert unicodedata.normalize("NFKC", clean(text)) == unicodedata.normalize("NFKC", text)
 
 
 @given(TRICKY)
-def test_the_short_way_gives_what_the_long_way_gives(text: str) -> None:
+def test_cleaning_leaves_plain_text_unchanged(text: str) -> None:
     from voxcli.text.clean import _clean_once
 
     if is_plain(text):

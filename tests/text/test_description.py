@@ -38,7 +38,7 @@ BRACKETED = st.text(st.sampled_from(list("aA (),.warm voice\uff08\uff09\u597d\u5
         ("(tiefe, ruhige Stimme) Guten Tag.", ("tiefe, ruhige Stimme", "Guten Tag.")),
     ],
 )
-def test_a_description(text: str, expected: tuple[str, str]) -> None:
+def test_descriptions(text: str, expected: tuple[str, str]) -> None:
     assert split_control(text) == expected
 
 
@@ -74,11 +74,11 @@ def test_a_description(text: str, expected: tuple[str, str]) -> None:
         "",
     ],
 )
-def test_prose_in_brackets_is_prose(text: str) -> None:
+def test_prose_in_brackets_is_not_a_description(text: str) -> None:
     assert split_control(text) == ("", text)
 
 
-def test_what_can_hardly_be_anything_else_is_certain() -> None:
+def test_a_description_that_names_a_voice_is_certain() -> None:
     assert is_certain("a warm voice")
     assert not is_certain("Sichuan dialects")
 
@@ -99,7 +99,7 @@ def test_what_can_hardly_be_anything_else_is_certain() -> None:
         ("warm", "warm", "warm"),
     ],
 )
-def test_a_description_from_two_places(own: str, control: str | None, expected: str) -> None:
+def test_two_descriptions_are_joined(own: str, control: str | None, expected: str) -> None:
     assert described_by(own, control) == expected
 
 
@@ -116,12 +116,12 @@ def test_a_description_from_two_places(own: str, control: str | None, expected: 
         ("No (Monday)", "No (Monday)"),
     ],
 )
-def test_brackets_that_a_model_would_take_for_a_description_go(text: str, spoken: str) -> None:
+def test_brackets_at_the_start_are_removed(text: str, spoken: str) -> None:
     assert without_leading_brackets(text) == spoken
 
 
 @given(BRACKETED, BRACKETED)
-def test_words_are_described_or_spoken_and_never_lost(text: str, control: str) -> None:
+def test_no_letter_is_lost(text: str, control: str) -> None:
     text = clean(text)
     own, body = split_control(text)
     assert letters(own) + letters(body) == letters(text)

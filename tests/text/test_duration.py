@@ -26,5 +26,5 @@ from voxcli.text.duration import HALF_SYLLABLE_S, LETTER_S, SYLLABLE_S, shortest
         ("", 0.0),
     ],
 )
-def test_a_text_takes_as_long_as_its_letters_and_syllables(text: str, seconds: float) -> None:
+def test_minimum_duration(text: str, seconds: float) -> None:
     assert shortest_seconds(text) == pytest.approx(seconds)

@@ -1,4 +1,4 @@
-"""What is said in the languages of locales.yaml, word by word."""
+"""Exact spoken forms in the languages of locales.yaml."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from voxcli.errors import MissingExtra
 from voxcli.text import foreign, numerals
-from voxcli.text.foreign import say_numbers
+from voxcli.text.foreign import spell_numbers
 from voxcli.text.locales import locale_of, localized
 from voxcli.text.normalize import left_as_written, normalize
 from voxcli.text.numerals import rulesets
@@ -286,7 +286,7 @@ GOLDEN = [
 
 @pytest.mark.parametrize(("language", "written", "spoken"), GOLDEN)
 def test_golden(language: str, written: str, spoken: str) -> None:
-    assert say_numbers(written, language) == spoken
+    assert spell_numbers(written, language) == spoken
 
 
 def test_every_language_is_tested() -> None:
@@ -294,7 +294,7 @@ def test_every_language_is_tested() -> None:
 
 
 @pytest.mark.parametrize("language", sorted(localized()))
-def test_the_data_is_whole(language: str) -> None:
+def test_the_data_is_complete(language: str) -> None:
     locale = locale_of(language)
     wanted = set(locale.ordinals.values())
     if locale.date is not None:
@@ -305,14 +305,14 @@ def test_the_data_is_whole(language: str) -> None:
     assert {len(noun.forms) for noun in nouns} == {4 if language in ("pl", "ru") else 2}
 
 
-def test_a_sentence_is_said_in_its_own_language() -> None:
+def test_a_sentence_is_spelled_in_its_own_language() -> None:
     pytest.importorskip("wetext")
     text = "Er hatte 3 Hunde und zahlte 27,50 €. It costs $5.20. 我有3个。"
     german = "Er hatte drei Hunde und zahlte siebenundzwanzig Euro fünfzig."
     assert normalize(text) == f"{german} It costs five dollars and twenty cents. 我有三个。"
 
 
-def test_a_sentence_that_does_not_tell_is_in_the_language_of_the_text() -> None:
+def test_an_ambiguous_sentence_takes_the_language_of_the_text() -> None:
     assert normalize("Am 3. Mai. 25!", frozenset({"de"})) == "Am dritten Mai. fünfundzwanzig!"
     assert normalize("25 km", frozenset({"fr"})) == "vingt-cinq kilomètres"
 
@@ -332,17 +332,17 @@ def test_a_sentence_that_does_not_tell_is_in_the_language_of_the_text() -> None:
         ),
     ],
 )
-def test_what_is_left_is_reported(text: str, language: str, left: str | None) -> None:
+def test_figures_left_as_written_are_reported(text: str, language: str, left: str | None) -> None:
     languages = frozenset(filter(None, [language]))
     assert left_as_written(normalize(text, languages), languages) == left
 
 
-def test_without_the_package_the_error_tells_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     for cached in (numerals._engine, numerals.spell, foreign.rules):
         cached.cache_clear()
     monkeypatch.setitem(sys.modules, "unicode_rbnf", None)
     with pytest.raises(MissingExtra, match=r"pip install wetext inflect unicode-rbnf"):
-        say_numbers("5 Hunde", "de")
+        spell_numbers("5 Hunde", "de")
 
 
 NAMES = ("Hund", "Mäuse", "дома")
@@ -355,14 +355,14 @@ PARTS = (
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=12), st.sampled_from(sorted(localized())), st.sampled_from(["", " "]))
 def test_no_text_fails_and_no_word_is_lost(words: list[str], language: str, joint: str) -> None:
-    said = say_numbers(joint.join(words), language)
-    assert re.findall("|".join(NAMES), said) == [word for word in words if word in NAMES]
+    spoken = spell_numbers(joint.join(words), language)
+    assert re.findall("|".join(NAMES), spoken) == [word for word in words if word in NAMES]
 
 
 @pytest.mark.parametrize("language", ["de", "fr", "ru"])
 @pytest.mark.parametrize("unit", ["1.", "1,", "1-", "1/", "1:", "1 ", "0 ", "+1 ", "01 ", "$", "1 234 ", "12.345."])
 def test_time_grows_with_the_length(language: str, unit: str) -> None:
-    """A rule that searches the text anew from each position takes minutes of CPU time for this, not a second."""
+    """A rule that searches the text again from each position would take minutes of CPU time, not a second."""
     began = time.process_time()
-    say_numbers(unit * (30_000 // len(unit)), language)
+    spell_numbers(unit * (30_000 // len(unit)), language)
     assert time.process_time() - began < 30

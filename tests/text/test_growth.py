@@ -1,8 +1,8 @@
-"""The time of a text grows with its size, not with the square of it.
+"""Planning a text takes linear time, not quadratic.
 
-Loops are counted, as regular expressions are in `test_linear.py`. What neither shows, such as strings that are copied
-again and again, takes minutes to hours at the largest size, where all texts together take half a minute.
-Figures: `python -m tests.text.test_growth`.
+The tests count executed lines; `test_linear.py` counts the steps of regular expressions. Quadratic work that neither
+counts, such as copying a string repeatedly, takes minutes to hours at the largest size, where all texts together take
+half a minute. Figures: `python -m tests.text.test_growth`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ ROOT = Path(__file__).parent.parent.parent
 SIZES = (10_000, 20_000, 40_000, 80_000, 160_000)
 CPU_S = 300
 SMALL, TIMES = 1_000, 4
-MAX_GROWTH = 1.5 * TIMES  # of the lines that are run: TIMES is linear, its square quadratic
+MAX_GROWTH = 1.5 * TIMES  # of the executed lines: TIMES is linear, its square quadratic
 
 
 def plan(text: str) -> None:
-    """The whole way of a text from a manifest to pieces."""
-    with suppress(InputError):  # marks alone are refused, after the same work
+    """Plan a text: all that happens to it before it is spoken."""
+    with suppress(InputError):  # texts of punctuation are rejected, after the same work
         prepare(Job(id="a", text=text, out=Path("a.wav")))
 
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 @pytest.mark.slow
 def test_hostile_texts_are_planned_in_bounded_time() -> None:
-    """In a process that the system ends when it takes CPU_S seconds of CPU time."""
+    """Runs in a process that the system kills after CPU_S seconds of CPU time."""
     done = subprocess.run(
         [sys.executable, "-c", "from tests.text.test_growth import main; main()"],
         cwd=ROOT,
@@ -68,7 +68,7 @@ def test_loops_are_linear(name: str) -> None:
     assert large <= MAX_GROWTH * small
 
 
-def test_a_loop_that_is_not_linear_is_found() -> None:
+def test_a_quadratic_loop_is_found() -> None:
     def looks_back_from_each(text: str) -> list[int]:
         return [text.count("a", 0, end) for place, _ in enumerate(text) if place % 8 == 0 for end in range(0, place, 8)]
 
@@ -82,13 +82,13 @@ FEW = st.lists(st.sampled_from(MARKS), max_size=3).map("".join)
 
 @settings(max_examples=60, deadline=None)
 @given(head=FEW, unit=FEW.filter(bool), tail=FEW)
-def test_loops_are_linear_whatever_is_repeated(head: str, unit: str, tail: str) -> None:
+def test_loops_are_linear_for_any_repetition(head: str, unit: str, tail: str) -> None:
     small, large = (lines_of_plan(head + unit * (times * SMALL // len(unit)) + tail) for times in (1, TIMES))
     assert large <= MAX_GROWTH * small
 
 
 def figures() -> None:
-    """Seconds of CPU time by size."""
+    """Print seconds of CPU time by size."""
     print(f"{'seconds at':26}" + "".join(f"{size:>9,}" for size in SIZES))
     for name in HOSTILE:
         print(f"{name:26}" + "".join(f"{_seconds(HOSTILE[name](size)):9.2f}" for size in SIZES), flush=True)

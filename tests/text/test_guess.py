@@ -8,12 +8,12 @@ from voxcli.text.guess import possible_languages
 FILE = Path(__file__).with_name("sentences.txt")
 SECTIONS = re.findall(r"^\[(\w+)\]\n((?:.+\n)+)", FILE.read_text(encoding="utf-8"), re.MULTILINE)
 SENTENCES = {tag: lines.strip().split("\n") for tag, lines in SECTIONS}
-# Told apart only by words or letters that one of them has not.
+# Languages that differ in few words or letters.
 RELATED = {"da": {"da", "no", "sv"}, "no": {"da", "no", "sv"}, "es": {"es", "pt", "ca", "it"}, "pt": {"pt", "es", "ca"}}
 RELATED |= {"sv": {"da", "no", "sv"}, "ru": {"ru", "bg", "uk"}, "uk": {"uk", "be", "ru", "bg"}}
 
 
-def test_there_is_something_to_measure() -> None:
+def test_the_file_of_sentences_is_complete() -> None:
     assert len(SENTENCES) == 15
     assert all(len(lines) >= 20 for lines in SENTENCES.values())
 
@@ -23,7 +23,7 @@ def test_english_is_never_another_language(text: str) -> None:
     assert possible_languages(text) <= {"en"}
 
 
-def test_what_the_demo_voice_is_tested_with_is_english(repository: Path) -> None:
+def test_held_out_sentences_of_the_demo_voice_are_english(repository: Path) -> None:
     import json
 
     lines = (repository / "tests" / "speech" / "heldout.jsonl").read_text().splitlines()
@@ -33,7 +33,7 @@ def test_what_the_demo_voice_is_tested_with_is_english(repository: Path) -> None
 
 
 @pytest.mark.parametrize("tag", sorted(SENTENCES.keys() - {"en"}))
-def test_other_languages_are_recognised_or_left_open(tag: str) -> None:
+def test_other_languages_are_recognized_or_left_open(tag: str) -> None:
     found = [possible_languages(text) for text in SENTENCES[tag]]
     wrong = [
         (text, sorted(guess)) for text, guess in zip(SENTENCES[tag], found, strict=True) if guess and tag not in guess
@@ -75,5 +75,5 @@ def test_scripts_and_edges(text: str, languages: str) -> None:
     assert possible_languages(text) == set(languages.split())
 
 
-def test_a_word_said_again_and_again_counts_once() -> None:
+def test_a_repeated_word_counts_once() -> None:
     assert possible_languages("nicht " * 500) == frozenset()

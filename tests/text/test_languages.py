@@ -3,7 +3,7 @@ import pytest
 from voxcli.text.languages import LANGUAGES, VOXCPM2, language_names, language_tag, near_tag
 
 
-def test_the_full_model_speaks_thirty_languages_that_are_known_here() -> None:
+def test_the_thirty_languages_of_the_full_model_are_known() -> None:
     assert len(VOXCPM2) == 30
     assert LANGUAGES.keys() >= VOXCPM2
     assert all(language_tag(tag) == tag for tag in LANGUAGES)
@@ -44,7 +44,7 @@ def test_tags(written: str, tag: str | None) -> None:
         ("", None),
     ],
 )
-def test_near(meant: str, tag: str | None) -> None:
+def test_near_tags(meant: str, tag: str | None) -> None:
     assert near_tag(meant) == tag
 
 

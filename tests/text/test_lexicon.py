@@ -5,12 +5,12 @@ import time
 import pytest
 
 from voxcli.errors import InputError
-from voxcli.text.lexicon import MAX_SAID, MAX_WORDS, Lexicon
+from voxcli.text.lexicon import MAX_SPOKEN, MAX_WORDS, Lexicon
 from voxcli.text.words import tokens
 
 
 @pytest.mark.parametrize(
-    ("entries", "text", "said"),
+    ("entries", "text", "spoken"),
     [
         # whole words
         ({"anna": "ah-na"}, "anna annabel joanna anna.", "ah-na annabel joanna ah-na."),
@@ -20,7 +20,7 @@ from voxcli.text.words import tokens
         ({"example": "X"}, "www.example.com example.", "www.example.com X."),
         ({"über": "oo-ber"}, "über Über ÜBER überall u\u0308ber", "oo-ber oo-ber oo-ber überall u\u0308ber"),
         ({"eau": "oh"}, "l'eau d'eau beau", "l'oh d'oh beau"),
-        # in scripts without spaces, and beside other scripts
+        # scripts without spaces, and neighbouring scripts
         ({"重庆": "chóng qìng"}, "我在重庆住。", "我在chóng qìng住。"),
         ({"GPT": "ジーピーティー"}, "これはGPTです", "これはジーピーティーです"),
         ({"アプリ": "app"}, "アプリ、アプリケーション", "app、アプリケーション"),
@@ -40,39 +40,39 @@ from voxcli.text.words import tokens
         ({".NET": "dot net"}, ".NET ASP.NET", "dot net ASP.NET"),
         ({"U.S.": "you ess"}, "the U.S. army", "the you ess army"),
         ({"&": "and"}, "R & D", "R and D"),
-        # what is said is not looked at again; markup is no text
+        # spoken forms are not searched again; markup is skipped
         ({"a": "b", "b": "a"}, "a b", "b a"),
         ({"laughing": "X", "hh": "Y"}, "[laughing] {hh ah} laughing [Laughing]", "[laughing] {hh ah} X [X]"),
         ({"anna": "{AE1 N AH0}"}, "Anna!", "{AE1 N AH0}!"),
     ],
 )
-def test_words_are_said_as_the_lexicon_has_them(entries: dict[str, str], text: str, said: str) -> None:
+def test_words_are_replaced_by_their_spoken_forms(entries: dict[str, str], text: str, spoken: str) -> None:
     found = Lexicon(entries).apply(text)
-    assert found.text == said
+    assert found.text == spoken
     assert found.written == text
 
 
 @pytest.mark.parametrize(
     ("entries", "part"),
     [
-        ({"": "x"}, "there is no word before what is said"),
-        ({"x": " "}, "nothing is said for 'x'"),
-        ({"\U0001f600": "x"}, "is never in a text that is spoken"),
-        ({"x": "y" * (MAX_SAID + 1)}, f"has {MAX_SAID + 1} characters; the maximum is {MAX_SAID}"),
-        ({"x " * MAX_WORDS: "y"}, f"has {2 * MAX_WORDS - 1} words and marks; the maximum is {MAX_WORDS}"),
-        ({"x": "y", " x": "z"}, "' x' stands twice: 'y' and 'z' are said for it"),
+        ({"": "x"}, "the word before the spoken form is missing"),
+        ({"x": " "}, "the spoken form of 'x' is missing"),
+        ({"\U0001f600": "x"}, "never matches, because emoji"),
+        ({"x": "y" * (MAX_SPOKEN + 1)}, f"has {MAX_SPOKEN + 1} characters; the maximum is {MAX_SPOKEN}"),
+        ({"x " * MAX_WORDS: "y"}, f"has {2 * MAX_WORDS - 1} words and punctuation marks; the maximum is {MAX_WORDS}"),
+        ({"x": "y", " x": "z"}, "' x' has two spoken forms: 'y' and 'z'"),
     ],
 )
-def test_entries_that_can_not_be_used_are_refused(entries: dict[str, str], part: str) -> None:
+def test_unusable_entries_are_rejected(entries: dict[str, str], part: str) -> None:
     with pytest.raises(InputError, match=part.replace("(", r"\(")):
         Lexicon(entries)
 
 
-def test_an_entry_that_stands_twice_and_is_said_alike_is_one() -> None:
+def test_an_identical_entry_is_accepted() -> None:
     assert Lexicon({"x": "y", "x ": "y"}).apply("x").text == "y"
 
 
-def test_parts_of_what_is_said_know_what_was_written() -> None:
+def test_parts_of_the_spoken_form_have_a_written_form() -> None:
     found = Lexicon({"nginx": "engine x", "new york": "noo yawk"}).apply("Nginx runs. In New York, it runs nginx")
     assert found.text == "engine x runs. In noo yawk, it runs engine x"
     parts = ["engine x runs.", "In noo", "yawk, it runs", "engine x"]
@@ -83,12 +83,12 @@ def test_parts_of_what_is_said_know_what_was_written() -> None:
 @pytest.mark.parametrize(
     "text", ["Anna's don't, 3.5", "重庆 GPT-4 हिन्दी", " \n\n a.b.c '", "l'été\u200d n'", "e\u0301x_1"]
 )
-def test_the_tokens_of_a_text_are_all_of_it(text: str) -> None:
+def test_tokens_are_the_whole_text(text: str) -> None:
     assert "".join(token.text for token in tokens(text)) == text
 
 
-def test_a_text_takes_the_same_steps_a_word_whatever_the_number_of_entries() -> None:
-    """Entries that all begin alike, and a text that begins them again and again."""
+def test_steps_do_not_depend_on_the_number_of_entries() -> None:
+    """All entries have the same beginning, which the text repeats."""
     looked_at = 0
 
     class Counted(dict):  # type: ignore[type-arg]
@@ -116,4 +116,4 @@ def test_a_hundred_thousand_entries_and_a_megabyte_take_seconds() -> None:
     lexicon = Lexicon({f"name{number} of{number}": f"said {number}" for number in range(100_000)})
     text = lexicon.apply("name7 of7 and name8 of9. " * 40_000).text
     assert text.startswith("said 7 and name8 of9. ")
-    assert time.process_time() - began < 120  # takes 3 s; the square of either would take hours
+    assert time.process_time() - began < 120  # takes 3 s; quadratic time would take hours

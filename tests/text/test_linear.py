@@ -1,4 +1,4 @@
-"""No regular expression of the package takes time that grows with the square of a text. Steps are counted, not time."""
+"""No regular expression of the package takes quadratic time. The tests count steps, not time."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from tests.text.backtracking import Matcher, attacks
 
 PACKAGE = Path(__file__).parent.parent.parent / "voxcli"
-BY_LANGUAGE = "voxcli.text.foreign"  # makes its expressions from data
+BY_LANGUAGE = "voxcli.text.foreign"  # builds its expressions from data
 SMALL, TIMES = 20, 4
-MAX_GROWTH = 1.5 * TIMES  # of the steps from a small text to one TIMES as large: TIMES is linear, its square quadratic
+MAX_GROWTH = 1.5 * TIMES  # of the steps for a text TIMES as large: TIMES is linear, its square quadratic
 
 
 class Expression(NamedTuple):
-    """anchored: it is only ever matched from the start of a text, never searched for."""
+    """anchored: it is only matched at the start of a text, never searched for."""
 
     pattern: re.Pattern[str]
     anchored: bool
@@ -32,7 +32,7 @@ class Expression(NamedTuple):
 
 @lru_cache(maxsize=1)
 def expressions() -> dict[str, Expression]:
-    """Those that are values of a module, and those written out where they are used."""
+    """Return all expressions by name: constants of modules, and those written where they are used."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text(encoding="utf-8")
@@ -48,22 +48,24 @@ def expressions() -> dict[str, Expression]:
         if name == BY_LANGUAGE:
             continue
         for call, method in _calls(tree):
-            assert isinstance(call.args[0], ast.Constant), f"{name}, line {call.lineno}: make it a value of the module"
+            assert isinstance(call.args[0], ast.Constant), (
+                f"{name}, line {call.lineno}: make it a constant of the module"
+            )
             found[f"{name}:{call.lineno}"] = Expression(re.compile(call.args[0].value), method == "fullmatch")
-    for language in ("de", "fr", "ru"):  # they have all that the others have
+    for language in ("de", "fr", "ru"):  # together they have all kinds of rules
         rules = enumerate(importlib.import_module(BY_LANGUAGE).rules(language))
         found |= {f"{BY_LANGUAGE}:{language}:{number}": Expression(rule[0], False) for number, rule in rules}
     return found
 
 
 def _methods(tree: ast.Module, name: str) -> set[str]:
-    """What is asked of an expression in its module."""
+    """Return the methods of an expression that its module uses."""
     owners = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)]
     return {node.attr for node in owners if isinstance(node.value, ast.Name) and node.value.id == name}
 
 
 def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
-    """Of functions of `re` inside functions."""
+    """Yield the calls of `re` inside functions, with the names of the functions of `re`."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     for call in {node for function in functions for node in ast.walk(function) if isinstance(node, ast.Call)}:
         method = call.func
@@ -72,7 +74,7 @@ def _calls(tree: ast.Module) -> Iterator[tuple[ast.Call, str]]:
 
 
 def growth(pattern: re.Pattern[str], anchored: bool = False) -> tuple[float, str]:
-    """The worst growth of its steps from texts of SMALL characters to LARGE ones, and the text of that."""
+    """Return the maximum growth of its steps from SMALL characters to TIMES as many, and the small text."""
     matcher = Matcher(pattern)
     pairs = zip(attacks(matcher, SMALL), attacks(matcher, SMALL, TIMES), strict=True)
     return max(
@@ -106,13 +108,13 @@ def test_every_expression_is_linear() -> None:
         r"<!--.*?-->",
     ],
 )
-def test_one_that_is_not_linear_is_found(pattern: str) -> None:
+def test_a_quadratic_expression_is_found(pattern: str) -> None:
     factor, text = growth(re.compile(pattern, re.MULTILINE))
     assert factor > MAX_GROWTH, text
 
 
 @settings(max_examples=25, deadline=None)
 @given(text=st.text("ab1 .-*_|`~<>()[]{}\n\t\"'@$:/,!=#\u2014\u2026\u597d", max_size=30))
-def test_the_counter_matches_as_the_engine_does(text: str) -> None:
+def test_the_counter_matches_like_the_engine(text: str) -> None:
     for name, (pattern, _) in expressions().items():
         assert Matcher(pattern).spans(text) == [match.span() for match in pattern.finditer(text)], name

@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from voxcli.text.clean import read_text
-from voxcli.text.endings import SCENE, heard, written
+from voxcli.text.endings import SCENE, punctuate_line_ends, written
 
 
 def spoken(text: str) -> str:
-    return heard(read_text(text)).replace(SCENE, "(scene)")
+    return punctuate_line_ends(read_text(text)).replace(SCENE, "(scene)")
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def spoken(text: str) -> str:
         ("line one<br>line two", "line one, line two"),
     ],
 )
-def test_items_and_headings_end(text: str, expected: str) -> None:
+def test_items_and_headings_end_with_their_lines(text: str, expected: str) -> None:
     assert spoken(text) == expected
 
 
@@ -38,7 +38,7 @@ def test_verses_end_with_their_lines() -> None:
     )
 
 
-def test_a_line_that_wraps_goes_on() -> None:
+def test_a_wrapped_line_continues() -> None:
     text = "The old bridge was built of stone and it stood\nfor years. Everybody knew it and nobody thought of\nMary."
     assert spoken(text) == text.replace("\n", " ")
 
@@ -60,7 +60,7 @@ def test_a_line_that_wraps_goes_on() -> None:
         ("he waited -\nand went", "he waited - and went"),
     ],
 )
-def test_words_that_a_line_end_broke_are_joined(text: str, expected: str) -> None:
+def test_words_broken_at_a_line_end_are_joined(text: str, expected: str) -> None:
     assert expected in spoken(text)
 
 

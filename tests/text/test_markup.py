@@ -29,7 +29,7 @@ def test_pauses_take_one_form(raw: str, seconds: str) -> None:
     assert clean(f"a {raw} b") == f"a [pause {seconds}s] b"
 
 
-def test_a_pause_mark_has_no_more_digits_than_it_needs() -> None:
+def test_a_pause_mark_has_the_fewest_digits() -> None:
     assert [pause_mark(seconds) for seconds in (0.7, 2.0, 1 / 3)] == ["[pause 0.7s]", "[pause 2s]", "[pause 0.333333s]"]
 
 
@@ -57,11 +57,11 @@ def test_tags_are_dropped_and_counted(raw: str, expected: str, dropped: list[str
 @pytest.mark.parametrize(
     "text", ["a < b", "x <y> z", "if a <b and c> d", "List<String> of Map<Key, Value>", "1 < 2 > 0", "<3 you", "a<b>c"]
 )
-def test_what_is_no_markup_stays(text: str) -> None:
+def test_text_without_markup_stays(text: str) -> None:
     assert clean(text) == text
 
 
-def test_what_looks_like_a_tag_and_stays_is_known() -> None:
+def test_left_over_tags_are_listed_once() -> None:
     assert left_over_tags("x <y> z <y> < a") == ["<y>"]
 
 
@@ -76,5 +76,5 @@ def test_what_looks_like_a_tag_and_stays_is_known() -> None:
         ("a&#xE003;b &#0; &#xD800; &#1114112;", "ab"),
     ],
 )
-def test_entities_are_characters(raw: str, expected: str) -> None:
+def test_entities_are_decoded(raw: str, expected: str) -> None:
     assert clean(raw) == expected

@@ -63,7 +63,7 @@ GOLDEN = [
         "3\u5339\u306e\u72ac\u30012,500\u5186\u300180%\u3067\u3059\u3002",
         "\u4e09\u5339\u306e\u72ac\u3001\u4e8c\u5343\u4e94\u767e\u5186\u3001\u516b\u5341\u30d1\u30fc\u30bb\u30f3\u30c8\u3067\u3059\u3002",
     ),
-    # the kinds of row 7 of the reports, and their siblings
+    # forms that wetext alone reads wrong, and similar ones
     (
         "The wind blew at 5 m/s, open 24/7, from US$5 to $3.75bn.",
         "The wind blew at five meters per second, open twenty four seven, from five US dollars to three "
@@ -193,13 +193,13 @@ def test_paragraphs_stay_apart() -> None:
     "text",
     ["a[5", "5\u00e9 x", "\u00b15", "a\u21925", "\x7f5", "5" * 40, '"', "1e5 \u4e2d", "@ 5 %", "$", "#" * 50 + "5"],
 )
-def test_what_no_grammar_knows_is_still_said(text: str) -> None:
+def test_figures_that_no_grammar_handles_are_spelled(text: str) -> None:
     assert not [char for char in normalize(text) if char in "0123456789"]
 
 
 @pytest.mark.usefixtures("fresh")
 @pytest.mark.parametrize("missing", ["wetext", "inflect"])
-def test_without_the_library_the_error_tells_how_to_get_it(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
+def test_a_missing_package_is_reported_with_its_install_command(monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(VoxError, match=r"pip install wetext inflect unicode-rbnf"):
         normalize("1,000 apples")

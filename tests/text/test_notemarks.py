@@ -24,7 +24,7 @@ from voxcli.text.notemarks import drop_note_marks
         ("vitamins[a] are", "vitamins are", 1),
     ],
 )
-def test_marks_of_notes_go(text: str, expected: str, count: int) -> None:
+def test_note_marks_are_removed(text: str, expected: str, count: int) -> None:
     assert drop_note_marks(text) == (expected, count)
 
 

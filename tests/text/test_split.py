@@ -26,7 +26,7 @@ MIXED = st.text(
 
 
 @given(MIXED, st.integers(1, 40))
-def test_pieces_keep_the_bound_and_give_the_text_back(text: str, max_chars: int) -> None:
+def test_segments_keep_the_limit_and_are_the_whole_text(text: str, max_chars: int) -> None:
     segments = split(text, max_chars)
     assert squeezed("".join(segment.text for segment in segments)) == squeezed(text)
     for segment in segments:
@@ -36,7 +36,7 @@ def test_pieces_keep_the_bound_and_give_the_text_back(text: str, max_chars: int)
     assert all(segment.pause_s > 0 for segment in segments[:-1])
 
 
-def test_short_text_is_one_piece() -> None:
+def test_short_text_is_one_segment() -> None:
     assert split("Hello there. How are you?", 100) == [Segment("Hello there. How are you?", 0.0)]
     assert split("  ", 10) == []
 
@@ -48,11 +48,11 @@ def test_sentences_then_clauses_then_spaces() -> None:
     assert texts("abcdefghij", 4) == ["abcd", "efgh", "ij"]
 
 
-def test_a_broken_sentence_leaves_no_single_word_over() -> None:
+def test_a_broken_sentence_leaves_no_single_word() -> None:
     assert texts("aaaa bbbb cccc dddd eeee ffff g", 29) == ["aaaa bbbb cccc", "dddd eeee ffff g"]
 
 
-def test_pauses_follow_the_marks() -> None:
+def test_pauses_follow_the_punctuation() -> None:
     segments = split("One two three.\n\nFour five six. Seven eight, nine ten eleven twelve", 16)
     assert segments == [
         Segment("One two three.", PARAGRAPH_PAUSE_S),
@@ -102,7 +102,7 @@ def test_sentence_ends(text: str, first: str) -> None:
     ],
 )
 @pytest.mark.parametrize("before", ["a", "aa", "aaa aaa", "aaaa, aaa", "a. A"])
-def test_nothing_is_cut_inside(atom: str, before: str) -> None:
+def test_numbers_names_and_addresses_are_not_cut(atom: str, before: str) -> None:
     for bound in range(len(atom), len(atom) + 12):
         assert any(atom in segment for segment in texts(f"{before} {atom} bbb bbb bbb", bound)), bound
 
@@ -132,6 +132,6 @@ def test_accents_stay_with_their_letters() -> None:
     assert texts("e\u0301" * 6, 5) == ["e\u0301" * 2] * 3
 
 
-def test_the_bound_must_be_positive() -> None:
+def test_the_limit_must_be_positive() -> None:
     with pytest.raises(ValueError, match="at least 1"):
         split("text", 0)

@@ -1,23 +1,23 @@
-"""Dots that end no sentence: of abbreviations, initials, ordinals and list numbers, in the languages of Europe.
+"""Detect dots that do not end a sentence: abbreviations, initials, ordinals, list numbers, in European languages.
 
-The word before the dot and the one after it tell. In doubt the sentence goes on: an end that is missed costs a longer
-piece, a wrong one is heard.
+The words before and after the dot decide. When in doubt, the sentence continues: a missed end only makes a segment
+longer, a wrong end is audible.
 """
 
 from __future__ import annotations
 
 import re
 
-__all__ = ["goes_on"]
+__all__ = ["sentence_continues"]
 
-_MAX_WORD = 24  # characters that are looked at before a dot
+_MAX_WORD = 24  # characters inspected before a dot
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What stands before a name or another word.
+# Abbreviations that are followed by a name or another word.
 _BEFORE_WORD = _words(
     """
     mr mrs ms mx dr prof st mt rev gen col lt sgt capt maj adm gov sen rep hon messrs vs cf viz approx co corp inc
@@ -27,6 +27,7 @@ _BEFORE_WORD = _words(
     ún vb ул им стр гл рис см проф акад тов гр оз пос млн млрд руб коп гос напр ок св пл просп наб корп кв обл вул
     """  # noqa: RUF001
 )
+# Abbreviations that are followed by a number.
 _BEFORE_NUMBER = _words(
     """
     no nos nr nrs vol vols p pp pg ch chap sec fig figs eq art ca jan feb mar apr jun jul aug sep sept oct nov dec
@@ -34,7 +35,7 @@ _BEFORE_NUMBER = _words(
     разд
     """
 )
-# Before an ordinal in German ("am 3. Mai"), and what follows one.
+# Words before an ordinal in German ("am 3. Mai"), and words that follow one.
 _BEFORE_ORDINAL = _words(
     """
     am der die das dem den des im vom zum zur beim ab bis seit und oder ins jeder jede jeden jedem ihr ihre ihrem ihren
@@ -51,8 +52,8 @@ APOSTROPHES = ("'", "\u2019")  # I don't. He does.
 _NEXT_WORD = re.compile(r"\s{0,20}([^\W_]{0,20})")
 
 
-def goes_on(text: str, dot: int) -> bool:
-    """Whether the sentence goes on after the dot at `dot`."""
+def sentence_continues(text: str, dot: int) -> bool:
+    """Return whether the sentence continues after the dot at index `dot`."""
     word = _word_before(text, dot)
     if not word or text[dot - len(word) - 1 : dot - len(word)] in APOSTROPHES:
         return False
@@ -60,7 +61,7 @@ def goes_on(text: str, dot: int) -> bool:
     if word.isdecimal():
         return len(word) <= 3 and _is_ordinal(text, dot - len(word), following)
     lower = word.casefold()
-    if _counts(lower):
+    if _expects_number(lower):
         if following[:1].isdecimal():
             return True
         return len(word) == 1
@@ -72,12 +73,15 @@ def goes_on(text: str, dot: int) -> bool:
 
 
 def _is_ordinal(text: str, start: int, following: str) -> bool:
-    """Whether the number that begins at `start`, with a dot after it, counts what follows: a list's, or a date's."""
+    """Return whether the number that begins at `start` and ends in a dot is an ordinal or a list number.
+
+    following: the next word.
+    """
     before = text[max(0, start - _MAX_WORD) : start].rstrip(" ")
     if not before or before[-1] in "\n\ue001\ue002":
         return True
     if before[-1] in ".!?:":
-        return not _counts(_word_before(before, len(before) - 1).casefold())  # vol. 2. is an end
+        return not _expects_number(_word_before(before, len(before) - 1).casefold())  # "vol. 2." ends a sentence
     if following.casefold() in _AFTER_ORDINAL and following[:1].isupper():
         return True
     word = _word_before(before, len(before))
@@ -86,13 +90,13 @@ def _is_ordinal(text: str, start: int, following: str) -> bool:
     return not (word == "am" and _word_before(before, len(before) - len(word) - 1) == "I")
 
 
-def _counts(word: str) -> bool:
-    """Whether a number follows the word: vol. 2, Hauptstr. 7."""
+def _expects_number(word: str) -> bool:
+    """Return whether a number is expected after the word: vol. 2, Hauptstr. 7."""
     return word in _BEFORE_NUMBER or word.endswith("str")
 
 
 def _word_before(text: str, end: int) -> str:
-    """The letters and digits before `end`, with the dots among them."""
+    """Return the letters and digits before `end`, including dots among them."""
     start = end
     while start > max(0, end - _MAX_WORD):
         char = text[start - 1]

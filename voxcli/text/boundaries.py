@@ -1,7 +1,7 @@
-"""Where a text may be cut, and how well: sentences, clauses, words.
+"""Find where a text may be cut, and rank the places: ends of sentences, ends of clauses, spaces between words.
 
-Sentence ends are told from other dots by what stands around them: see `abbreviations`. In doubt there is no sentence
-end: a sentence end missed costs a longer piece, a wrong one is heard.
+The neighbouring words distinguish sentence ends from other dots; see `abbreviations`. When in doubt, a dot is not a
+sentence end: a missed end only makes a segment longer, a wrong end is audible.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 from enum import IntEnum
 
-from voxcli.text.abbreviations import goes_on
+from voxcli.text.abbreviations import sentence_continues
 from voxcli.text.endings import SENTENCE_END, VERSE_END
 from voxcli.text.scripts import UNSPACED
 
@@ -19,7 +19,7 @@ __all__ = ["Strength", "boundaries"]
 
 
 class Strength(IntEnum):
-    """How good a place is to cut at: between letters of a script without spaces (1) up to the end of a sentence (4)."""
+    """Rank of a cut, from between letters of a script without spaces (1) to the end of a sentence (4)."""
 
     LETTERS = 1
     SPACE = 2
@@ -28,8 +28,8 @@ class Strength(IntEnum):
 
 
 _CLOSERS = "[\"')\\]}\u00ab\u00bb\u203a\u2019\u201d\u300b\u300d\u300f\u3011\uff09]*"
-# ASCII marks end something only before white space or Chinese; the others end it wherever they stand. A run of marks is
-# taken whole before anything is asked about it: asked from each of its marks anew, a long one would take for ever.
+# ASCII punctuation ends something only before white space or Chinese; other punctuation ends it anywhere. A run of
+# punctuation is matched as a whole before its context is checked: checking at every character takes quadratic time.
 _MARKS = re.compile(
     rf"(?P<sentence>[.!?]+{_CLOSERS}(?: [\u00bb\u203a](?=[\s.,;:!?]|$))?|{SENTENCE_END}"
     rf"|[\u3002\uff01\uff1f\uff61\u0964\u0965\u06d4\u061f\u104b\u17d4\u17d5]+{_CLOSERS})"
@@ -38,7 +38,7 @@ _MARKS = re.compile(
     r"|(?P<space>\s+)"
 )
 _SPACED = re.compile(rf"\s|$|[{UNSPACED}]")
-# Inside numbers, and where French writes spaces: '\u00ab Bonjour ! \u00bb'.
+# Spaces at which no cut is allowed: inside numbers, and inside French punctuation: '\u00ab Bonjour ! \u00bb'.
 _GAP = re.compile(
     r"(?<=\d)\s+(?=[\d%])|(?<=\s[\u00ab\u2039])\s+|(?<=^[\u00ab\u2039])\s+"
     r"|(?<=\S) (?=[!?;:\u00bb\u203a]+(?:[\s.,!?;:]|$))"
@@ -47,7 +47,7 @@ _DOT = re.compile(r"\.(?=\s)")
 _ATOM = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]|(?:https?://|www\.)[!-~]+")
 _LETTER_PAIR = re.compile(rf"[{UNSPACED}](?=[^\W\d_])|[^\W\d_](?=[{UNSPACED}])")
 _KATAKANA = re.compile("[\u30a1-\u30ff]{2}")
-# Small kana, length and repeat marks never begin a line; Thai and Lao vowels belong to the letter before or after.
+# Small kana, length and repeat marks never begin a line; Thai and Lao vowels stay with the letter before or after.
 _NO_START = frozenset(
     "\u3041\u3043\u3045\u3047\u3049\u3063\u3083\u3085\u3087\u308e\u30fc\u3005\u309d\u309e\u30fd\u30fe\u0e30\u0e32\u0e33\u0e45\u0eb0\u0eb2\u0eb3"
 )
@@ -55,7 +55,7 @@ _NO_END = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec
 
 
 def boundaries(text: str) -> dict[int, Strength]:
-    """Return where `text` may be cut: index of the first character after the cut's mark -> how good the cut is."""
+    """Return the indexes at which `text` may be cut, each with the strength of that cut."""
     found: dict[int, Strength] = {}
     for place, strength in (*_letters(text), *_marks(text)):
         found[place] = max(strength, found.get(place, strength))
@@ -75,9 +75,9 @@ def _marks(text: str) -> Iterator[tuple[int, Strength]]:
         elif match[0][0] in ".!?" and not _SPACED.match(text, place):
             continue
         elif match[0][0] != "." or len(match[0]) > 1:
-            # "Stop!" he said: the sentence goes on.
+            # "Stop!" he said: the sentence continues.
             yield place, Strength.CLAUSE if _next_letter(text, place).islower() else Strength.SENTENCE
-        elif not goes_on(text, match.start()) and not _next_letter(text, place).islower():
+        elif not sentence_continues(text, match.start()) and not _next_letter(text, place).islower():
             yield place, Strength.SENTENCE
 
 
@@ -95,13 +95,13 @@ def _letters(text: str) -> Iterator[tuple[int, Strength]]:
 
 
 def _kept_together(text: str) -> Iterator[int]:
-    """Places inside phonemes, tags, addresses and numbers written with spaces, and after "Mr."."""
+    """Yield where no cut is allowed: inside phonemes, tags, addresses and numbers with spaces, and after "Mr."."""
     for atom in _ATOM.finditer(text):
         yield from range(atom.start() + 1, atom.end())
     for gap in _GAP.finditer(text):
         yield gap.start()
     for match in _DOT.finditer(text):
-        if goes_on(text, match.start()):
+        if sentence_continues(text, match.start()):
             yield match.end()
 
 
@@ -110,7 +110,7 @@ def _between_digits(text: str, match: re.Match[str]) -> bool:
 
 
 def _next_letter(text: str, place: int) -> str:
-    """The first character after `place` that is neither white space nor a mark that opens; empty at the end."""
+    """Return the first character after `place`, past white space, quotes and punctuation; empty at the end."""
     rest = text[place : place + 16]
     return next(
         (

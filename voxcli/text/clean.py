@@ -1,9 +1,9 @@
-"""Text as people paste it -> text as the model was trained on, without touching what it means. Always on.
+"""Turn pasted text into text like that the model was trained on, without changing its meaning. Always on.
 
-Plain characters (`characters`), pauses as marks and no other markup (`markup`, `markdown`), no marks of notes
-(`notemarks`), words that a line end broke put together (`lines`), single spaces. Emoji are dropped; the words that
-Markdown marks are spoken. [Tags] and {phonemes} stay: they are the model's own markup. So is a "(description)" before
-the text, which designs the voice: see `description`.
+Characters become plain (`characters`), pauses become one kind of mark, other markup is removed (`markup`, `markdown`),
+note marks are removed (`notemarks`), words broken at a line end are joined (`lines`), spaces become single. Emoji are
+dropped; words inside Markdown are kept. [Tags] and {phonemes} stay, because they are the model's own markup. So does a
+"(description)" before the text, which designs the voice: see `description`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SOFT_HYPHEN = re.compile("[\u00ad\u00ac][ \\t]*\\n[ \\t]*")
 
 
 def clean(text: str, *, paragraphs: bool = False) -> str:
-    """Return `text` on one line, ready for the tokenizer. Never raises; cleaning twice changes nothing.
+    """Return `text` on one line, ready for the tokenizer. Never raises. Cleaning a clean text changes nothing.
 
     paragraphs: keep blank lines, each as one "\\n\\n".
     """
@@ -40,17 +40,17 @@ def clean(text: str, *, paragraphs: bool = False) -> str:
 
 
 def read_text(text: str, notes: TextNotes | None = None) -> str:
-    """Return `text` clean, with paragraphs, scene breaks and the ends of lines that are heard: see `endings`.
+    """Return clean `text` with paragraphs, scene breaks and audible line ends marked: see `endings`.
 
-    notes: takes what was left out.
+    notes: collects what was left out.
     """
     if is_plain(text):
         return text
     notes = TextNotes() if notes is None else notes
     text = mark_scenes(_SOFT_HYPHEN.sub("", plain_line_breaks(PRIVATE.sub("", text))))
     text = mark_line_ends(read_markup(plain_characters(text), notes))
-    # Taking one thing away can uncover another ("# - item", nested links), so it is done until nothing changes; the
-    # bound only matters for text made to hurt.
+    # Removing one construct can uncover another ("# - item", nested links), so repeat until nothing changes. Only
+    # hostile text reaches the limit.
     for _ in range(_PASSES):
         before, text = text, _clean_once(text, notes)
         if text == before:
@@ -61,11 +61,11 @@ def read_text(text: str, notes: TextNotes | None = None) -> str:
 def _clean_once(text: str, notes: TextNotes) -> str:
     text, note_marks = drop_note_marks(read_markup(plain_characters(text), notes))
     notes.note_marks += note_marks
-    # A line of Chinese or Japanese goes on in the next without a space.
+    # Lines of Chinese or Japanese are joined without a space.
     parts = [" ".join(_CJK_LINE_END.sub("", part).split()) for part in _PARAGRAPH.split(strip_markdown(text))]
     return unicodedata.normalize("NFC", "\n\n".join(part for part in parts if part))
 
 
 def is_speakable(text: str) -> bool:
-    """Whether there is a letter or digit, of any script."""
+    """Return whether `text` has a letter or digit of any script."""
     return bool(_ALNUM.search(text)) or any(unicodedata.category(char)[0] in "LN" for char in text)

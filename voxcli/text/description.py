@@ -1,10 +1,10 @@
-"""A description of the voice in brackets before a text, "(a warm, slow voice)Hello.", and what only looks like one.
+"""Detect a voice description in brackets before a text: "(a warm, slow voice)Hello.".
 
-The model knows "(description)text". Books begin paragraphs with brackets too: "(She never came back.) The door stayed
-open." The rule: brackets before a text describe the voice when something follows them, they are no sentence, and
+The model knows the form "(description)text". Books also begin paragraphs with brackets: "(She never came back.) The
+door stayed open." Brackets before a text are a description if text follows them, they are not a sentence, and either
 
-- they name a voice or a manner of speaking, and nothing else where a space follows them; or
-- they touch the text behind them, as no prose with spaces does, and are a few words. `is_certain` is false for those.
+- they name a voice or a manner of speaking, and nothing else if a space follows them; or
+- they are a few words with no space after the bracket, which prose would have. `is_certain` is False for these.
 
 All other brackets are spoken.
 """
@@ -31,8 +31,8 @@ from voxcli.text.scripts import CJK
 
 __all__ = ["MAX_DESCRIPTION", "compose", "described_by", "is_certain", "split_control", "without_leading_brackets"]
 
-MAX_DESCRIPTION = 1_000  # characters: every piece of a text repeats its description
-MAX_WORDS = 6  # of a description that names neither a voice nor a manner; a Chinese character is a third of a word
+MAX_DESCRIPTION = 1_000  # characters; every segment of a text repeats the description
+MAX_WORDS = 6  # in a description without a voice or a manner; a Chinese character counts as a third of a word
 
 _OPEN, _CLOSE = "(\uff08", ")\uff09"
 _BRACKETS = re.compile(r"[()\uff08\uff09]+")
@@ -51,7 +51,7 @@ Reading = Literal["prose", "doubtful", "certain"]
 
 
 def split_control(text: str) -> tuple[str, str]:
-    """Take "(description)text" apart: ("description", "text"), or ("", text) when no description begins it.
+    """Split "(description)text" into ("description", "text"); ("", text) if it does not begin with a description.
 
     >>> split_control("(a warm voice) Hello.")
     ('a warm voice', 'Hello.')
@@ -65,24 +65,28 @@ def split_control(text: str) -> tuple[str, str]:
 
 
 def is_certain(description: str) -> bool:
-    """Whether a description that a text began with can hardly be anything else."""
+    """Return whether a description at the start of a text is unlikely to be anything else."""
     return _reading(description, "A") == "certain"
 
 
 def described_by(own: str, control: str | None) -> str:
-    """One description from that of a text, which may be empty, and one that is given beside it, which goes first."""
+    """Join two descriptions: the one given separately (`control`), then the one in the text (may be empty)."""
     given = _inside(control) if control else ""
     comma = "\uff0c" if _IS_CJK.match(given[-1:]) else ", "
     return comma.join(dict.fromkeys(part for part in (given, own) if part))
 
 
 def compose(text: str, description: str) -> str:
-    """The one form that the model knows."""
+    """Return text and description in the form that the model knows."""
     return f"({description}){text}" if description else text
 
 
 def without_leading_brackets(text: str) -> str:
-    """The same words, without the brackets in which a model would see a description; "(un)able" becomes "unable"."""
+    """Return `text` without brackets at its start, which a model would take for a description.
+
+    >>> without_leading_brackets("(Un)able to speak")
+    'Unable to speak'
+    """
     aside, rest = _leading_brackets(text)
     if not aside:
         return text
@@ -95,10 +99,10 @@ def without_leading_brackets(text: str) -> str:
 
 
 def _leading_brackets(text: str) -> tuple[str, str]:
-    """Take "(inside)text" apart: ("inside", "text"), or ("", text) when it does not start so.
+    """Split "(inside)text" into ("inside", "text"); ("", text) if there are no brackets at the start.
 
-    Full-width and nested brackets are understood. Two letters at least stand inside, or one of a script that writes
-    words so ("(2) Second point" has none), and at most MAX_DESCRIPTION characters.
+    Full-width and nested brackets are recognized. The inside has at least two letters, or one Chinese or Japanese
+    character ("(2) Second point" has neither), and at most MAX_DESCRIPTION characters.
     """
     start = text.lstrip()
     if not start or start[0] not in _OPEN:
@@ -113,7 +117,7 @@ def _leading_brackets(text: str) -> tuple[str, str]:
 
 
 def _reading(inside: str, rest: str) -> Reading:
-    """How the words of brackets before the text `rest` are read."""
+    """Classify the words `inside` brackets before the text `rest`."""
     words = _WORD.findall(_RELATIVE.sub(" ", inside).casefold())
     han = VOICE_HAN.search(inside) is not None
     manner = han or any(word in MANNERS for word in words)
@@ -134,7 +138,7 @@ def _reading(inside: str, rest: str) -> Reading:
 
 
 def _has_actor(words: list[str]) -> bool:
-    """Whether somebody does something, as in a sentence."""
+    """Return whether the words include a subject or a verb, like a sentence."""
     return any(word in ACTORS or word.endswith(("n't", "n\u2019t")) for word in words)
 
 
@@ -143,7 +147,7 @@ def _has_past(words: list[str]) -> bool:
 
 
 def _only_describes(words: list[str]) -> bool:
-    """Whether the words name a voice, or nothing but manners and persons."""
+    """Return whether the words name a voice, or only manners and persons."""
     lead = words[1] if len(words) > 1 and words[0] in _IN else words[0] if words else ""
     if lead in LEADS or _has_past(words):
         return False
@@ -154,7 +158,7 @@ def _only_describes(words: list[str]) -> bool:
 
 
 def _inside(inside: str) -> str:
-    """What stands in brackets, without brackets and gaps around its parts; empty when it describes nothing."""
+    """Return the inside of brackets without inner brackets and stray spaces; empty if it describes nothing."""
     inside = written(_BRACKETS.sub(" ", _without_outer_brackets(inside)))
     inside = _GAP_BEFORE_MARK.sub("", inside)
     letters = [char for char in inside if char.isalpha()]

@@ -1,4 +1,4 @@
-"""How long a text takes at least, by the letters and syllables that it has."""
+"""The minimum duration of a text, by its letters and syllables."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from voxcli.text.clean import split_control
 
 __all__ = ["shortest_seconds"]
 
-# Faster than anybody speaks, also a voice sped up by half: auctioneers reach 400 words a minute, which are 31 letters a
-# second, and no language is spoken in more than 9 syllables a second for longer than a word. Of 400 clips of the demo
-# voice (80 texts, several seeds) the seconds a letter were at least 0.056, in 1 % below 0.057, in 5 % below 0.058, the
-# median 0.065: good clips are far from being touched. What is found are clips that lack about two thirds of their text.
+# Nobody speaks this fast, even with a voice sped up by half: auctioneers reach 400 words a minute, which is 31 letters
+# a second, and no language exceeds 9 syllables a second for longer than a word. In 400 clips of the demo voice (80
+# texts, several seeds) the seconds per letter had a minimum of 0.056, a 1st percentile of 0.057, a 5th of 0.058 and a
+# median of 0.065, so good clips are far above. Clips below the minimum lack about two thirds of their text.
 LETTER_S = 0.02
 HALF_SYLLABLE_S = 0.03
 SYLLABLE_S = 0.06
 
-# A letter is a syllable, or a part of one that takes as long.
+# Scripts whose letters are syllables, or parts of syllables that take as long.
 _SYLLABLES = ("CJK", "HIRAGANA", "KATAKANA", "HANGUL", "ETHIOPIC", "YI", "CHEROKEE", "CANADIAN", "VAI", "BOPOMOFO")
-# A consonant brings its vowel with it, unless a mark says otherwise; marks are not counted.
+# Scripts whose consonants include a vowel that a combining mark can change; combining marks are not counted.
 _ABUGIDAS = (
     *("DEVANAGARI", "BENGALI", "GURMUKHI", "GUJARATI", "ORIYA", "TAMIL", "TELUGU", "KANNADA", "MALAYALAM", "SINHALA"),
     *("THAI", "LAO", "TIBETAN", "MYANMAR", "KHMER", "JAVANESE", "BALINESE", "SUNDANESE", "TAI"),
 )
-_UNSPOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]")  # phonemes are fewer than their letters, and tags are no words
+_UNSPOKEN = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]")  # a phoneme is written in several letters, and tags are not spoken
 _RUN = re.compile(r"(.)\1{2,}", re.DOTALL)
 
 
 def shortest_seconds(text: str) -> float:
-    """Seconds that nobody falls short of who says all of `text`, but a description of the voice."""
+    """Return the minimum duration of all of `text` in seconds, without a description of the voice."""
     text = _RUN.sub(r"\1\1", _UNSPOKEN.sub("", split_control(text)[1]))  # "Nooooo" takes no longer than "No"
     if text.isascii():
         return LETTER_S * sum(map(str.isalnum, text))

@@ -1,7 +1,7 @@
-"""How texts and lines end: marks that stand there already, and what is added where there is none.
+"""How texts and lines end: punctuation that is there already, and punctuation that is added where there is none.
 
-A line end that is heard though no mark stands there is a private character until the text is spoken; subtitles show the
-text without it. `read_text` drops private characters from what people write.
+An audible line end without punctuation is a private character until the text is spoken; subtitles show the text without
+it. `read_text` removes private characters from its input.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = [
     "continued",
     "ends_in_mark",
     "finish",
-    "heard",
+    "punctuate_line_ends",
     "written",
     "written_lines",
 ]
@@ -45,25 +45,25 @@ _FULL_STOPS = {
 _COMMAS = {"CJK": "\uff0c", "HIRAGANA": "\u3001", "KATAKANA": "\u3001", "MYANMAR": "\u104a", "ARABIC": "\u060c"}
 _END = re.compile(rf"[{VERSE_END}{SENTENCE_END}][{VERSE_END}{SENTENCE_END} \t]*")
 _IS_CJK = re.compile(f"[{CJK}]")
-_NEAR = 16  # characters that are looked at around a line's end
+_NEAR = 16  # characters inspected around a line end
 
 
 def ends_in_mark(text: str) -> bool:
-    """Whether a mark ends it, perhaps inside quotes or brackets. Nothing needs none."""
+    """Return whether `text` ends in punctuation, perhaps inside quotes or brackets. True for an empty text."""
     core = text.rstrip(CLOSERS + " ")
     return not core or core[-1] in MARKS
 
 
 def finish(text: str) -> str:
-    """Return `text` ending in a mark: a full stop of its script is added when there is none.
+    """Return `text` ending in punctuation: the full stop of its script is added if there is none.
 
-    For synthesis only: models run on after text without an end. A comma or dash counts as a mark.
+    For synthesis only: models run on after a text without an end. A comma or dash counts as punctuation.
     """
     return _ended(text, _FULL_STOPS, ".")
 
 
 def continued(text: str) -> str:
-    """Return `text` ending in a mark, a comma of its script when there is none: its sentence goes on elsewhere."""
+    """Return `text` ending in punctuation, for a sentence that continues: a comma is added if there is none."""
     return _ended(text, _COMMAS, ",")
 
 
@@ -76,8 +76,8 @@ def _ended(text: str, marks: Mapping[str, str], usual: str) -> str:
     return text + marks.get(script, usual)
 
 
-def heard(text: str) -> str:
-    """Return `text` as it is spoken: ends of lines that are heard are marks, unless a mark stands there already."""
+def punctuate_line_ends(text: str) -> str:
+    """Return `text` as it is spoken: audible line ends become punctuation, unless there is some already."""
     return _END.sub(_mark, text) if VERSE_END in text or SENTENCE_END in text else text
 
 
@@ -87,15 +87,15 @@ def written(text: str) -> str:
 
 
 def written_lines(text: str) -> str:
-    """Return `text` as it was written, with the ends of lines that are heard."""
+    """Return `text` as it was written, with its audible line ends as newlines."""
     return "\n".join(filter(None, map(written, _END.split(text))))
 
 
 def _mark(end: re.Match[str]) -> str:
-    """What is said for the end of a line."""
+    """Return the punctuation that replaces the marker of a line end."""
     text, start, stop = end.string, end.start(), end.end()
     if stop >= len(text) or text[stop] == "\n":
-        return ""  # the end of a piece or a paragraph has a mark of its own
+        return ""  # the end of a segment or paragraph has its own punctuation
     before = text[max(0, start - _NEAR) : start]
     if ends_in_mark(before):
         return " "

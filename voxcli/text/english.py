@@ -1,8 +1,8 @@
-"""Written forms of English that wetext's grammar reads wrong, rewritten into ones that it, or a listener, gets right.
+"""Rewrite written forms of English that wetext's grammar reads wrong into words, or into forms that it reads right.
 
-Each rule stands for a measured fault of wetext 0.1.8: "1,234" lost its "one", "1000" became "ten hundred", "555-1234" a
-range, "1990s" seconds, "2.0.3" half a number, "5 m/s" minutes, "24/7" a fraction, "$3.75bn" cents. Words for plain
-numbers come from inflect.
+Each rule fixes a measured fault of wetext 0.1.8: "1,234" lost its "one", "1000" became "ten hundred", "555-1234" a
+range, "1990s" seconds, "2.0.3" half a number, "5 m/s" minutes, "24/7" a fraction, "$3.75bn" cents. inflect spells the
+plain numbers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from voxcli.text.roman import rewrite_roman
 
 __all__ = ["needs_words", "rewrite_english"]
 
-Say = Callable[[int], str]
+Spell = Callable[[int], str]
 
 _NEEDED = re.compile(
     r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u20b9\u00b0\u2103\u00bd\u00bc\u00be]|\bSt\. |\b[A-Z][a-z]+\.? [IVX]+\b"
@@ -87,7 +87,7 @@ _SHORT_VERSION = re.compile(r"\bv(?=\d)")
 _DOTTED = re.compile(r"(?<![\w.,])\d{1,3}(?:\.000)+(?![\w.])|(?<![\w.,])\d{1,3}(?:\.\d{3}){2,}(?![\w.])")
 _GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\d,]*\d)")
 _WORDS = "and|or|is|to|in|of|for|by|as|at|the|was|on|but|per|are|we|it|he|out|so|if|I|a|an|not|had|has|all"
-# A unit may follow, which the grammar reads with its number.
+# No match before a unit, because the grammar reads a number together with its unit.
 _DECIMAL = re.compile(
     rf"(?<![\w.:/,-])(\d+)\.(\d+)(?![\w:/\u00b0%]|\.\w|-\d| ?[\u00b0%\u00b5]| (?!(?:{_WORDS})\b)[A-Za-z]{{1,3}}\b)"
 )
@@ -116,38 +116,40 @@ _STREET = re.compile(r"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) St\.(?=[\s,;)]|$)")
 
 
 def needs_words(text: str) -> bool:
-    """Whether a text may hold what `rewrite_english` or the grammar say in other words."""
+    """Return whether `text` may contain something that `rewrite_english` or the grammar spells out."""
     return bool(_NEEDED.search(text))
 
 
-def rewrite_english(text: str, say: Say) -> str:
-    """`say` gives the words of a whole number."""
-    text = rewrite_roman(_names(_plain_forms(text, say)), say)
+def rewrite_english(text: str, spell: Spell) -> str:
+    """Return `text` with these forms rewritten. spell: whole number -> words."""
+    text = rewrite_roman(_names(_plain_forms(text, spell)), spell)
     text = _INTERNATIONAL.sub(lambda m: f"plus {_digit_by_digit(m[0])}", text)
     text = _PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
     text = _LOCAL_PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
     text = _EMERGENCY.sub(lambda m: f"{m[1]} {' '.join(m[2])}", text)
-    text = _fractions(rewrite_money(text, say), say)
-    text = _numbers(_dates(_units(text), say), say)
-    return _LONG.sub(lambda m: _long(m[0], say), text)
+    text = _fractions(rewrite_money(text, spell), spell)
+    text = _numbers(_dates(_units(text), spell), spell)
+    return _LONG.sub(lambda m: _long(m[0], spell), text)
 
 
-def _plain_forms(text: str, say: Say) -> str:
-    """Forms that hide a plainer one, which the rules after this read."""
+def _plain_forms(text: str, spell: Spell) -> str:
+    """Simplify forms so that the later rules match them."""
     text = re.sub(r"\bU\.S\. ?(?=\$\d)", "US", text)
     text = re.sub(r"(?<!\w)(\$[\d,.]*\d) USD\b", r"US\1", text)
     text = re.sub(r"([$\u20ac\u00a3])\.(?=\d)", r"\g<1>0.", text)
     text = re.sub(r"(?<=[\dkmnMB])-(?=[$\u20ac\u00a3]\d)", " to ", text)
     text = re.sub(r"(?<![\w.,-])(\d+(?:\.\d+)?)%-(?=\d+(?:\.\d+)?%)", r"\1 to ", text)
-    text = re.sub(r"(?<![\w.:/,-])(24|50|9)-(7|50|11)(?![\w:/-])", _said_apart, text)
+    text = re.sub(r"(?<![\w.:/,-])(24|50|9)-(7|50|11)(?![\w:/-])", _with_slash, text)
     text = re.sub(r"(?<=[A-Za-z])-(?=\d+\.\d)", " ", text)
     text = re.sub(r"(?<=/\d)-(?=[a-z])", " ", text)
     text = re.sub(r"(?<![\w.,$\u20ac\u00a3])(\d+\.\d+)([MBK])\b", lambda m: f"{m[1]} {_LARGE[m[2]]}", text)
-    return re.sub(r"(?<![\w.,/-])(\d{1,4})(?:st|nd|rd|th)-(?=[A-Za-z])", lambda m: f"{_ordinal(int(m[1]), say)}-", text)
+    return re.sub(
+        r"(?<![\w.,/-])(\d{1,4})(?:st|nd|rd|th)-(?=[A-Za-z])", lambda m: f"{_ordinal(int(m[1]), spell)}-", text
+    )
 
 
-def _said_apart(match: re.Match[str]) -> str:
-    """ "24-7" and "50-50" are no ranges."""
+def _with_slash(match: re.Match[str]) -> str:
+    """Write "24-7" and "50-50", which are not ranges, with a slash."""
     return f"{match[1]}/{match[2]}" if match[0] in ("24-7", "50-50") else match[0]
 
 
@@ -163,7 +165,7 @@ def _as_written(word: str, written: str) -> str:
 
 
 def _street_end(match: re.Match[str]) -> str:
-    """The full stop stays where it ends a sentence as well."""
+    """Return the full stop if it also ends a sentence."""
     after = match.string[match.end() : match.end() + 2].strip()
     return "." if not after or after.isupper() else ""
 
@@ -178,7 +180,7 @@ def _units(text: str) -> str:
 
 
 def _several(name: str, number: str) -> str:
-    """ "foot" -> "feet", "mile per gallon" -> "miles per gallon", but for one."""
+    """Return the plural of a unit, except after "1": "foot" -> "feet", "mile per gallon" -> "miles per gallon"."""
     if number == "1" or name in ("hertz", "per mille"):
         return name
     if name.endswith("foot"):
@@ -187,59 +189,59 @@ def _several(name: str, number: str) -> str:
     return f"{first}s{space}{rest}"
 
 
-def _dates(text: str, say: Say) -> str:
-    text = _DAY_MONTH.sub(lambda m: f"{_article(m)}{_ordinal(int(m['day']), say)} of {m['month']}", text)
-    text = _MONTH_DAY.sub(lambda m: f"{m['month']} {_ordinal(int(m['day']), say)}", text)
+def _dates(text: str, spell: Spell) -> str:
+    text = _DAY_MONTH.sub(lambda m: f"{_article(m)}{_ordinal(int(m['day']), spell)} of {m['month']}", text)
+    text = _MONTH_DAY.sub(lambda m: f"{m['month']} {_ordinal(int(m['day']), spell)}", text)
     text = _CENTURY_DECADE.sub(_century_decade, text)
     text = _DECADE.sub(lambda m: _DECADES.split()[int(m[1])], text)
-    text = _YEARS.sub(lambda m: f"{_year(m[1], say)} to {_year(m[2], say)}", text)
-    return _OLD_YEAR.sub(lambda m: f"{m[1]} {_year(m[2], say)}", text)
+    text = _YEARS.sub(lambda m: f"{_year(m[1], spell)} to {_year(m[2], spell)}", text)
+    return _OLD_YEAR.sub(lambda m: f"{m[1]} {_year(m[2], spell)}", text)
 
 
 def _article(match: re.Match[str]) -> str:
     return "" if re.search(r"\b[Tt]he $", match.string[max(0, match.start() - 5) : match.start()]) else "the "
 
 
-def _numbers(text: str, say: Say) -> str:
-    text = _ADDRESS.sub(lambda m: " dot ".join(say(int(part)) for part in m[0].split(".")), text)
-    text = _DOTTED.sub(lambda m: say(int(m[0].replace(".", ""))), text)
-    text = _NAMED_VERSION.sub(lambda m: f"{_version(m[1])}{say(int(m[2]))} point {_minor(m[3], say)}", text)
-    text = _VERSION.sub(lambda m: " point ".join(say(int(part)) for part in m[1].split(".")), text)
+def _numbers(text: str, spell: Spell) -> str:
+    text = _ADDRESS.sub(lambda m: " dot ".join(spell(int(part)) for part in m[0].split(".")), text)
+    text = _DOTTED.sub(lambda m: spell(int(m[0].replace(".", ""))), text)
+    text = _NAMED_VERSION.sub(lambda m: f"{_version(m[1])}{spell(int(m[2]))} point {_minor(m[3], spell)}", text)
+    text = _VERSION.sub(lambda m: " point ".join(spell(int(part)) for part in m[1].split(".")), text)
     text = _SHORT_VERSION.sub("version ", text)
-    text = _GROUPED.sub(lambda m: _grouped(m[0], say), text)
-    text = re.sub(r"(?<=\d),(?=\d)", ", ", text)  # not a number: "1,5"
-    return _DECIMAL.sub(lambda m: _decimal(m[1], m[2], say), text)
+    text = _GROUPED.sub(lambda m: _grouped(m[0], spell), text)
+    text = re.sub(r"(?<=\d),(?=\d)", ", ", text)  # not a grouped number: "1,5"
+    return _DECIMAL.sub(lambda m: _decimal(m[1], m[2], spell), text)
 
 
-def _grouped(written: str, say: Say) -> str:
+def _grouped(written: str, spell: Spell) -> str:
     whole, _, rest = written.replace(",", "").partition(".")
-    return _decimal(whole, rest, say)
+    return _decimal(whole, rest, spell)
 
 
 def _version(word: str) -> str:
     return "version " if word == "v" else word
 
 
-def _minor(digits: str, say: Say) -> str:
-    return say(int(digits)) if digits[0] != "0" else " ".join(say(int(digit)) for digit in digits)
+def _minor(digits: str, spell: Spell) -> str:
+    return spell(int(digits)) if digits[0] != "0" else " ".join(spell(int(digit)) for digit in digits)
 
 
-def _decimal(whole: str, rest: str, say: Say) -> str:
-    words = say(int(whole)) if len(whole) < 16 else " ".join(say(int(digit)) for digit in whole)
-    return f"{words} point {' '.join(say(int(digit)) for digit in rest)}" if rest else words
+def _decimal(whole: str, rest: str, spell: Spell) -> str:
+    words = spell(int(whole)) if len(whole) < 16 else " ".join(spell(int(digit)) for digit in whole)
+    return f"{words} point {' '.join(spell(int(digit)) for digit in rest)}" if rest else words
 
 
-def _fractions(text: str, say: Say) -> str:
+def _fractions(text: str, spell: Spell) -> str:
     text = _FRACTION.sub(lambda m: f"{' ' * (m[1] is not None)}{_FRACTIONS[m[2]]}", text)
     text = re.sub(r"(?<![\w.,/])24/7(?![\w/])", "twenty four seven", text)
     text = re.sub(r"(?<![\w.,/])9/11(?![\w/])", "nine eleven", text)
     text = _MIXED.sub(r"\1 and \2", text)
-    return _SLASHED.sub(lambda m: _slashed(int(m[1]), int(m[2]), m[0], say), text)
+    return _SLASHED.sub(lambda m: _slashed(int(m[1]), int(m[2]), m[0], spell), text)
 
 
-def _slashed(top: int, bottom: int, written: str, say: Say) -> str:
-    """A fraction stays for the grammar; what is none is said number by number, as 50/50 is."""
-    return written if top < bottom and bottom in _DENOMINATORS else f"{say(top)} {say(bottom)}"
+def _slashed(top: int, bottom: int, written: str, spell: Spell) -> str:
+    """Leave a fraction to the grammar; spell anything else as two numbers, like 50/50."""
+    return written if top < bottom and bottom in _DENOMINATORS else f"{spell(top)} {spell(bottom)}"
 
 
 def _century_decade(match: re.Match[str]) -> str:
@@ -248,8 +250,8 @@ def _century_decade(match: re.Match[str]) -> str:
     return f"{match[1]} {_DECADES.split()[int(match[2])]}"
 
 
-def _ordinal(number: int, say: Say) -> str:
-    head, _, last = say(number).rpartition(" ")
+def _ordinal(number: int, spell: Spell) -> str:
+    head, _, last = spell(number).rpartition(" ")
     irregular = {
         "one": "first", "two": "second", "three": "third", "five": "fifth", "eight": "eighth", "nine": "ninth",
         "twelve": "twelfth",
@@ -258,23 +260,23 @@ def _ordinal(number: int, say: Say) -> str:
     return f"{head} {word}" if head else word
 
 
-def _year(digits: str, say: Say) -> str:
-    """As years are read; "95" of "1990-95" too."""
+def _year(digits: str, spell: Spell) -> str:
+    """Return a year as it is read, also the "95" of "1990-95"."""
     if len(digits) == 2:
-        return say(int(digits)) if digits[0] != "0" else f"oh {say(int(digits[1]))}"
+        return spell(int(digits)) if digits[0] != "0" else f"oh {spell(int(digits[1]))}"
     century, rest = int(digits[:2]), int(digits[2:])
     if century == 20 and rest < 10:
-        return say(int(digits)).replace(" and ", " ")
+        return spell(int(digits)).replace(" and ", " ")
     if rest == 0:
-        return f"{say(century)} hundred"
-    return f"{say(century)} {'oh ' * (rest < 10)}{say(rest)}"
+        return f"{spell(century)} hundred"
+    return f"{spell(century)} {'oh ' * (rest < 10)}{spell(rest)}"
 
 
-def _long(digits: str, say: Say) -> str:
+def _long(digits: str, spell: Spell) -> str:
     if digits.startswith("0"):
         return digits
     is_year = len(digits) == 4 and 1100 <= int(digits) <= 2099
-    return _year(digits, say) if is_year else say(int(digits))
+    return _year(digits, spell) if is_year else spell(int(digits))
 
 
 def _digit_by_digit(number: str) -> str:

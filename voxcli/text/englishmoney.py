@@ -1,4 +1,4 @@
-"""Amounts of money -> English words: "$3.75bn", "US$5", "20 \u20ac", "50\u00a2", "$5-10"."""
+"""Spell amounts of money in English: "$3.75bn", "US$5", "20 \u20ac", "50\u00a2", "$5-10"."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 __all__ = ["rewrite_money"]
 
-Say = Callable[[int], str]
+Spell = Callable[[int], str]
 
-# one, several; one and several of its hundredth part
+# singular, plural; singular and plural of its hundredth part
 _POUND = ("pound", "pounds", "penny", "pence")
 _EURO = ("euro", "euros", "cent", "cents")
 _DOLLAR = ("dollar", "dollars", "cent", "cents")
@@ -53,7 +53,7 @@ _AMOUNT = r"(?P<whole>\d{1,3}(?:,\d{3})+|\d+)(?:\.(?P<rest>\d+))?"
 _LONG = "(?:hundred|thousand|million|billion|trillion)s?"
 _MAGNITUDE = rf"(?:(?P<short>[kKmMbBtT]n?)\b| ?(?P<long>{_LONG})\b| ?(?P<short2>bn|tn|mn)\b)?"
 _CODE = "|".join(_CODES)
-# An amount ends where no figure follows; what else follows a point or a comma is not a part of it.
+# No digit may follow an amount, not even after a point or a comma.
 _BEFORE = re.compile(rf"{_SIGN} ?{_AMOUNT}(?:-(?P=sign)?(?P<up>\d+(?:\.\d+)?))?{_MAGNITUDE}(?![.,]?\d)")
 _BEHIND = re.compile(rf"(?<![\w.,$]){_AMOUNT}(?:,(?P<comma>\d\d))? ?(?P<sign>[\u20ac\u00a3\u00a5\u20b9\u20bd])(?!\d)")
 _CODE_BEFORE = re.compile(rf"\b(?P<code>{_CODE}) ?{_AMOUNT}{_MAGNITUDE}(?![.,]?\d)")
@@ -62,14 +62,14 @@ _CENTS = re.compile(r"(?<![\w.,])(\d+) ?\u00a2")
 _PER = re.compile(r"(?<=\d)/(?=(?:hour|hr|day|week|month|mo|year|yr|person|night|kg|lb|mile)s?\b)")
 
 
-def rewrite_money(text: str, say: Say) -> str:
-    """`say` gives the words of a whole number."""
+def rewrite_money(text: str, spell: Spell) -> str:
+    """Return `text` with amounts of money in words. spell: whole number -> words."""
     text = _PER.sub(" per ", text)
-    text = _BEFORE.sub(lambda m: _amount(m, _named(m), say), text)
-    text = _BEHIND.sub(lambda m: _amount(m, _PLAIN[m["sign"]], say), text)
-    text = _CODE_BEFORE.sub(lambda m: _amount(m, _CODES[m["code"]], say), text)
-    text = _CODE_BEHIND.sub(lambda m: _amount(m, _CODES[m["code"]], say), text)
-    return _CENTS.sub(lambda m: f"{say(int(m[1]))} cent{'s' * (m[1] != '1')}", text)
+    text = _BEFORE.sub(lambda m: _amount(m, _named(m), spell), text)
+    text = _BEHIND.sub(lambda m: _amount(m, _PLAIN[m["sign"]], spell), text)
+    text = _CODE_BEFORE.sub(lambda m: _amount(m, _CODES[m["code"]], spell), text)
+    text = _CODE_BEHIND.sub(lambda m: _amount(m, _CODES[m["code"]], spell), text)
+    return _CENTS.sub(lambda m: f"{spell(int(m[1]))} cent{'s' * (m[1] != '1')}", text)
 
 
 Names = tuple[str, str, str, str]
@@ -81,7 +81,7 @@ def _named(match: re.Match[str]) -> Names:
     return f"{country}{one}", f"{country}{several}", cent, cents
 
 
-def _amount(match: re.Match[str], names: Names, say: Say) -> str:
+def _amount(match: re.Match[str], names: Names, spell: Spell) -> str:
     groups = match.groupdict()
     whole = match["whole"].replace(",", "")
     rest = match["rest"] or groups.get("comma") or ""
@@ -89,18 +89,18 @@ def _amount(match: re.Match[str], names: Names, say: Say) -> str:
     short = groups.get("short") or groups.get("short2")
     magnitude = _MAGNITUDES.get((short or "").lower(), groups.get("long") or "")
     if magnitude or up or len(rest) not in (0, 2) or (rest and not names[2]):
-        amount = _number(whole, rest, say)
+        amount = _number(whole, rest, spell)
         if up:
-            amount += f" to {_number(up.partition('.')[0], up.partition('.')[2], say)}"
+            amount += f" to {_number(up.partition('.')[0], up.partition('.')[2], spell)}"
         return " ".join(filter(None, (amount, magnitude, names[1])))
     parts = []
     if int(whole) or not int(rest or 0):
-        parts.append(f"{_number(whole, '', say)} {names[int(whole) != 1]}")
+        parts.append(f"{_number(whole, '', spell)} {names[int(whole) != 1]}")
     if int(rest or 0):
-        parts.append(f"{say(int(rest))} {names[2 + (int(rest) != 1)]}")
+        parts.append(f"{spell(int(rest))} {names[2 + (int(rest) != 1)]}")
     return " and ".join(parts)
 
 
-def _number(whole: str, rest: str, say: Say) -> str:
-    words = say(int(whole)) if len(whole) < 16 else " ".join(say(int(digit)) for digit in whole)
-    return f"{words} point {' '.join(say(int(digit)) for digit in rest)}" if rest else words
+def _number(whole: str, rest: str, spell: Spell) -> str:
+    words = spell(int(whole)) if len(whole) < 16 else " ".join(spell(int(digit)) for digit in whole)
+    return f"{words} point {' '.join(spell(int(digit)) for digit in rest)}" if rest else words

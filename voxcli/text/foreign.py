@@ -1,7 +1,7 @@
-"""Numbers, units, money, times, dates, ordinals, ranges and phone numbers in the languages of locales.yaml.
+"""Spell numbers, units, money, times, dates, ordinals, ranges, phone numbers in the languages of locales.yaml.
 
-What a rule is not sure of stays as it is written: a number whose form depends on the gender or the case of a word
-that is not known here ("1 Hund", "в 5 городах"), a version, a kind of number that the language has no data for.
+What no rule is certain about stays as written: a number whose form depends on the gender or the case of an unknown word
+("1 Hund", "в 5 городах"), a version, a kind of number for which the language has no data.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from voxcli.text.locales import Dates, Locale, Noun, locale_of
 from voxcli.text.numerals import GENDERS, MAX_NUMBER, rulesets, spell, spell_year
 from voxcli.text.wordlists import small_words
 
-__all__ = ["rules", "say_numbers"]
+__all__ = ["rules", "spell_numbers"]
 
 _SIGNS = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20ba%\u2030\u00b0\u00a7"
-_BEFORE = r"(?<![\w.,:/+-])"  # no part of a word, a date, a version
+_BEFORE = r"(?<![\w.,:/+-])"  # not inside a word, a date or a version
 _ALONE = rf"{_BEFORE}(?<![{_SIGNS}])(?<![{_SIGNS}] )"
 _MINUS = r"(?P<minus>(?<![\w.,:/)-])[-\u2212])"
 _AFTER = r"(?![\w\u00b2\u00b3]|[.,:/-]\d|[-/:']\w)"
@@ -32,10 +32,10 @@ _GERMAN_ORDINAL = re.compile(
 )
 
 
-def say_numbers(text: str, language: str) -> str:
-    """`text` with its numbers in words. Raises KeyError for a language without data."""
-    for pattern, say in rules(language):
-        text = pattern.sub(say, text)
+def spell_numbers(text: str, language: str) -> str:
+    """Return `text` with its numbers in words. Raises KeyError for a language without data."""
+    for pattern, spoken in rules(language):
+        text = pattern.sub(spoken, text)
     return text
 
 
@@ -44,16 +44,15 @@ Rule = tuple[re.Pattern[str], Callable[[re.Match[str]], str]]
 
 @cache
 def rules(language: str) -> tuple[Rule, ...]:
-    """What is looked for, one after the other, and what is said for it. Raises KeyError for a language without data."""
-    speaker = _Speaker(locale_of(language))
-    return tuple(speaker.all())
+    """Return patterns and their replacements, in order of application. Raises KeyError for a language without data."""
+    return tuple(_Speller(locale_of(language)).all())
 
 
 def _any_of(words: Iterable[str]) -> str:
     return "|".join(sorted(map(re.escape, words), key=len, reverse=True))
 
 
-class _Speaker:
+class _Speller:
     def __init__(self, locale: Locale):
         self.locale = locale
         self.language = locale.language
@@ -129,10 +128,10 @@ class _Speaker:
         if self.language == "ru":
             return self._russian(whole, rest)
         if self.locale.digits or rest.startswith("0") or len(rest) > 2:
-            said = " ".join(spell(self.language, int(digit)) for digit in rest)
+            decimals = " ".join(spell(self.language, int(digit)) for digit in rest)
         else:
-            said = spell(self.language, int(rest))
-        return f"{spell(self.language, whole)} {self.locale.point} {said}"
+            decimals = spell(self.language, int(rest))
+        return f"{spell(self.language, whole)} {self.locale.point} {decimals}"
 
     def _russian(self, whole: int, rest: str) -> str:
         """ "две целых пять десятых": tenths, hundredths and thousandths, all feminine."""
@@ -163,11 +162,11 @@ class _Speaker:
             if self.locale.years == "inflected":
                 return match[0]
             return f"{self._minus(match)}{spell_year(self.language, whole, self.locale.years == 'hundreds')}"
-        said = self._agreeing(whole, match)
-        return match[0] if said is None else f"{self._minus(match)}{said}"
+        spoken = self._agreeing(whole, match)
+        return match[0] if spoken is None else f"{self._minus(match)}{spoken}"
 
     def _agreeing(self, number: int, match: re.Match[str]) -> str | None:
-        """In the gender of the noun behind it, None where that matters and is not known."""
+        """Return a number in the gender of the noun after it; None if the gender matters and is unknown."""
         genders = [name for name in GENDERS if f"cardinal-{GENDERS[name]}" in rulesets(self.language)]
         forms = {gender: self._cardinal(number, gender) for gender in genders}
         following = _NEXT_WORD.match(match.string, match.end())
@@ -187,14 +186,17 @@ class _Speaker:
         return forms["m" if masculine > feminine else "f"]
 
     def _may_be_ordinal(self, match: re.Match[str]) -> bool:
-        """A full stop makes an ordinal, as in "1. FC", or ends a sentence, which has a word before the number."""
+        """Return whether a full stop may make the number an ordinal, as in "1. FC".
+
+        Where it ends a sentence instead, there is a word before the number.
+        """
         following = _DOT_AND_WORD.match(match.string, match.end())
         if self.language not in _DOTTED_ORDINALS or following is None or not match["number"].isdigit():
             return False
         return following[1].islower() or not _word_before(match)
 
     def _inflected(self, match: re.Match[str]) -> bool:
-        """Whether a word beside it puts a number into a case."""
+        """Return whether a neighbouring word puts the number into another case."""
         if not self.locale.before:
             return False
         following = _NEXT_WORD.match(match.string, match.end())
@@ -204,10 +206,10 @@ class _Speaker:
 
     def _figures(self, written: str) -> str:
         groups = re.findall(r"\d+", written)
-        said = ", ".join(" ".join(spell(self.language, int(digit)) for digit in group) for group in groups)
-        return f"plus {said}" if written.startswith("+") else said
+        digits = ", ".join(" ".join(spell(self.language, int(digit)) for digit in group) for group in groups)
+        return f"plus {digits}" if written.startswith("+") else digits
 
-    # -- what is counted --------------------------------------------------------------------------------------
+    # -- units and money --------------------------------------------------------------------------------------
     def _counted(self, written: str, noun: Noun) -> str | None:
         whole, rest = self._split(written)
         if not self._speakable(whole, rest):
@@ -217,11 +219,11 @@ class _Speaker:
         return form.format(words) if "{}" in form else f"{words} {form}"
 
     def _unit(self, match: re.Match[str]) -> str:
-        said = None if self._inflected(match) else self._counted(match["number"], self.locale.nouns[match["unit"]])
-        if said is None:
+        spoken = None if self._inflected(match) else self._counted(match["number"], self.locale.nouns[match["unit"]])
+        if spoken is None:
             return match[0]
         ended = "." if match["unit"].endswith(".") and not match.string[match.end() :].strip() else ""
-        return f"{self._minus(match)}{said}{ended}"
+        return f"{self._minus(match)}{spoken}{ended}"
 
     def _percent(self, match: re.Match[str]) -> str:
         return self._counted(match["number"], self.locale.nouns["%"]) or match[0]
@@ -267,16 +269,16 @@ class _Speaker:
         return money.joint.join(parts) + ended
 
     def _large(self, match: re.Match[str]) -> str:
-        """Millions and the like, of a currency."""
+        """Return an amount such as "2.5 million" of a currency in words."""
         whole, rest = self._split(match["amount"])
         if not self._speakable(whole, rest) or self._inflected(match):
             return match[0]
         noun = self.locale.nouns.get(match["large"])
         if noun is None:
-            said = f"{self._decimal(whole, rest) if rest else spell(self.language, whole)} {match['large']}"
+            spoken = f"{self._decimal(whole, rest) if rest else spell(self.language, whole)} {match['large']}"
         else:
-            said = self._counted(match["amount"], noun) or match["amount"]
-        return f"{said} {self.locale.money[match['sign']].unit.many}"
+            spoken = self._counted(match["amount"], noun) or match["amount"]
+        return f"{spoken} {self.locale.money[match['sign']].unit.many}"
 
     # -- times and dates --------------------------------------------------------------------------------------
     def _clock_rules(self) -> list[Rule]:
@@ -325,7 +327,7 @@ class _Speaker:
             )
         if dates.day or dates.first:
             months = "|".join(dates.months)
-            year = r"(?: (?P<year>[12]\d{3})(?:(?P<said> \u0433\u043e\u0434\u0430| \u0433\.)|(?![\w:-]|[.,]\d)))?"
+            year = r"(?: (?P<year>[12]\d{3})(?:(?: \u0433\u043e\u0434\u0430| \u0433\.)|(?![\w:-]|[.,]\d)))?"
             found.append(
                 (re.compile(rf"{_BEFORE}(?P<day>[0-3]?\d)(?P<dot>\.?) (?P<month>{months})\b{year}"), self._date)
             )
@@ -333,15 +335,15 @@ class _Speaker:
 
     def _date(self, match: re.Match[str]) -> str:
         dates = self.locale.date
-        assert dates is not None, "made from its dates"
+        assert dates is not None, "only locales with dates have this rule"
         day, month = int(match["day"]), match["month"]
         if not 1 <= day <= 31 or (month.isdigit() and not 1 <= int(month) <= 12):
             return match[0]
         month = dates.months[int(month) - 1] if month.isdigit() else month
         of = dates.of if match["month"].isdigit() else " "
         ruleset = dates.after.get(_word_before(match), dates.day)
-        said = dates.first if day == 1 and dates.first else spell(self.language, day, ruleset or "numbering")
-        return f"{said}{of}{month}{self._year_of_date(match, of)}"
+        spoken = dates.first if day == 1 and dates.first else spell(self.language, day, ruleset or "numbering")
+        return f"{spoken}{of}{month}{self._year_of_date(match, of)}"
 
     def _year_of_date(self, match: re.Match[str], of: str) -> str:
         if not match["year"]:
@@ -349,8 +351,8 @@ class _Speaker:
         year = int(match["year"])
         if self.language == "ru":
             return f" {spell('ru', year, 'numbering-year')} \u0433\u043e\u0434\u0430"
-        said = spell_year(self.language, year, self.locale.years == "hundreds")
-        return f"{of if match['month'].isdigit() else ' '}{said}"
+        spoken = spell_year(self.language, year, self.locale.years == "hundreds")
+        return f"{of if match['month'].isdigit() else ' '}{spoken}"
 
     def _ordinal(self, match: re.Match[str]) -> str:
         return spell(self.language, int(match["day"]), self.locale.ordinals[match["ending"]])
@@ -361,13 +363,13 @@ class _Speaker:
 
 
 def _word_before(match: re.Match[str]) -> str:
-    """In small letters; empty where no word stands there, or one of 20 letters."""
+    """Return the word before the match in lower case, its last 20 letters at most; empty if there is none."""
     before = match.string[max(0, match.start() - 20) : match.start()].rstrip()
     return re.split(r"[\W\d_]", before)[-1].lower()
 
 
 def _russian_gender(number: int, noun: str) -> str:
-    """From the form that a noun has behind 1 or 2; empty where that does not tell."""
+    """Return the gender of a noun from its form after 1 or 2; empty if the form is ambiguous."""
     if number % 10 == 2:
         return {"\u0430": "m", "\u044f": "m", "\u044b": "f", "\u0438": "f"}.get(noun[-1], "")
     ends = {"\u0430": "f", "\u044f": "f", "\u043e": "n", "\u0435": "n", "\u044c": "", "\u044b": "", "\u0438": ""}

@@ -1,7 +1,7 @@
-"""Which languages a text can be in: from its script and, where languages share one, from its commonest words.
+"""Guess which languages a text can be in, by its script and, if languages share one, by its most frequent words.
 
-Only what is sure is claimed. English taken for another language is the worst fault here, so English needs little
-evidence, every other language much; in doubt nothing is claimed.
+Only certain guesses are returned. The worst error is to take English for another language, so English needs little
+evidence and every other language much. When in doubt, the guess is empty.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ __all__ = ["NOTHING_SURE", "possible_languages"]
 
 NOTHING_SURE: frozenset[str] = frozenset()
 
-# Of a long text its beginning is enough.
-SAMPLE = 4_000  # characters
+SAMPLE = 4_000  # characters; the beginning of a long text is enough
 
 _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     ("latin", "A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff", ""),
@@ -49,7 +48,7 @@ _RUNS = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters, _ in 
 
 
 def possible_languages(text: str) -> frozenset[str]:
-    """The tags of the languages that `text` can be in; empty when nothing is sure, or there is no letter.
+    """Return the tags of the languages that `text` can be in; empty if unsure, or if there is no letter.
 
     >>> sorted(possible_languages("Er hatte drei Hunde und zahlte um acht Uhr."))
     ['de']
@@ -62,7 +61,7 @@ def possible_languages(text: str) -> frozenset[str]:
     letters = Counter[str]()
     for run in _RUNS.finditer(sample):
         script = run.lastgroup or ""
-        # One character of these is about a syllable or a word.
+        # In these scripts a character is about a syllable or a word.
         letters[script] += (run.end() - run.start()) * (3 if script in ("han", "kana", "hangul") else 1)
     if letters["kana"] * 8 > letters["han"]:
         letters["kana"] += letters.pop("han", 0)
@@ -79,7 +78,7 @@ def _of_script(text: str, script: str, count: int) -> frozenset[str]:
         return latin_languages(text)
     if script == "cyrillic":
         return _of_cyrillic(text)
-    if script == "han" and count > 3 * 12:  # Japanese of that length has kana
+    if script == "han" and count > 3 * 12:  # Japanese of this length has kana
         return frozenset({"zh"})
     if script == "arabic":
         if re.search("[\u0679\u0688\u06ba\u06d2]", text):
@@ -96,7 +95,7 @@ def _of_script(text: str, script: str, count: int) -> frozenset[str]:
 
 
 def _of_cyrillic(text: str) -> frozenset[str]:
-    """By the letters that some of its languages have not, then by words."""
+    """Decide by letters that only some of the languages have, then by words."""
     letters = set(text.lower())
     if letters & set("\u0458\u0459\u045a\u0452\u045b\u045f\u0453\u045c\u0455"):
         return frozenset({"sr", "mk"})
@@ -113,5 +112,5 @@ def _of_cyrillic(text: str) -> frozenset[str]:
     count = sum("\u0430" <= letter <= "\u044f" for letter in text.lower())
     if count < 20:
         return _LANGUAGES["cyrillic"]
-    # Text of that length has the letters above in all languages that have them, but for Russian.
+    # In every language with one of the letters above, except Russian, a text of this length contains it.
     return cyrillic_languages(text, frozenset({"ru", "bg", "uk"} if count < 60 else {"ru", "bg"}))

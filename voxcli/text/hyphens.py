@@ -1,7 +1,7 @@
-"""Words that a line end broke: "exam-\\nple" is an example, "well-\\nknown" stays well-known.
+"""Join words that were broken at a line end: "exam-\\nple" is "example", "well-\\nknown" stays "well-known".
 
-No dictionary is asked. The hyphen stays where the same two parts stand with a hyphen elsewhere in the text, or where
-the first part is one that forms compounds and the second is more than an ending. All others only break a word.
+This needs no dictionary. The hyphen stays if the same two parts occur with a hyphen elsewhere in the text, or if the
+first part often forms compounds and the second is more than an ending. Otherwise it is removed.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import pairwise
 __all__ = ["Hyphens"]
 
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
-_PARTS = 64  # characters that are looked at before a line's end
+_PARTS = 64  # characters inspected on each side of a line end
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# First parts of compounds that are hardly ever the first syllables of another word.
+# First parts of compounds that are rarely the first syllables of another word.
 _FIRST_PARTS = _words(
     """
     well self half cross long short high low hard soft old new open ill second third fourth fifth full single double
@@ -38,7 +38,7 @@ _ENDINGS = _words(
 
 
 class Hyphens:
-    """Knows the compounds of one text."""
+    """Joins lines of one text, whose compounds it knows."""
 
     def __init__(self, text: str):
         self._text = text
@@ -49,7 +49,7 @@ class Hyphens:
         return frozenset(pair for parts in words for pair in pairwise(parts))
 
     def join(self, line: str, following: str) -> str | None:
-        """The line so that the next can follow at once; None where no word is broken at its end."""
+        """Return `line` ready for the next line to be appended; None if no word is broken at its end."""
         before, after = _last_word(line[-_PARTS:-1]), _first_word(following[:_PARTS])
         if not line.endswith("-") or not before or not after:
             return None

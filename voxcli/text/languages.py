@@ -1,4 +1,4 @@
-"""The languages that texts are written in: BCP 47 primary tags, their English names, and tags that mean the same."""
+"""The languages of texts: BCP 47 primary tags, their English names, and equivalent tags."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import MappingProxyType
 
 __all__ = ["LANGUAGES", "VOXCPM2", "language_name", "language_names", "language_tag", "near_tag"]
 
-# As CLDR names them in English.
+# English names, as in CLDR.
 LANGUAGES: Mapping[str, str] = MappingProxyType(
     {
         "af": "Afrikaans",
@@ -113,7 +113,7 @@ _OFTEN = {
     "zh": ("cn", "chn", "zho", "mandarin", "cantonese", "\u4e2d\u6587"),
 }
 
-# The 30 languages in the model card of openbmb/VoxCPM2; the Chinese dialects there are Chinese here.
+# The 30 languages in the model card of openbmb/VoxCPM2; its Chinese dialects count as Chinese.
 VOXCPM2 = frozenset(
     {
         "ar", "my", "zh", "da", "nl", "en", "fi", "fr", "de", "el", "he", "hi", "id", "it", "ja",
@@ -123,7 +123,7 @@ VOXCPM2 = frozenset(
 
 
 def language_tag(written: str) -> str | None:
-    """The primary tag in LANGUAGES that a BCP 47 tag stands for; None for one that stands for none.
+    """Return the primary tag in LANGUAGES for a BCP 47 tag; None if there is none.
 
     >>> language_tag("de"), language_tag("EN_us"), language_tag("nb-NO"), language_tag("German")
     ('de', 'en', 'no', None)
@@ -134,8 +134,8 @@ def language_tag(written: str) -> str | None:
 
 
 def near_tag(meant: str) -> str | None:
-    """The tag that is probably meant by the name of a language or a country, perhaps misspelt."""
-    from difflib import get_close_matches  # only for a refusal
+    """Return the tag probably meant by the name of a language or country, perhaps misspelt; None if none is near."""
+    from difflib import get_close_matches  # needed only for an error message
 
     names = {name.casefold(): tag for tag, name in LANGUAGES.items()}
     names |= {name: tag for tag, written in _OFTEN.items() for name in written}
@@ -150,9 +150,9 @@ def language_name(tag: str) -> str:
     return LANGUAGES.get(tag, tag)
 
 
-def language_names(tags: Iterable[str], most: int = 3) -> str:
-    """Some languages in words: "Danish or Norwegian"; past `most` of them, how many."""
+def language_names(tags: Iterable[str], limit: int = 3) -> str:
+    """Return languages in words: "Danish or Norwegian"; their number if there are more than `limit`."""
     names = sorted(map(language_name, tags))
-    if len(names) > most:
+    if len(names) > limit:
         return f"{len(names)} languages"
     return " or ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)

@@ -1,8 +1,8 @@
-"""A lexicon: words and phrases that are written in one way and said in another.
+"""A lexicon: words and phrases with their spoken forms.
 
-Whole words only, the longest entry first, and what was put in is not looked at again. An entry in small letters also
-holds for the word with a capital and in capitals; one with a capital in it holds exactly. {Phonemes}, [tags] and what
-takes their form are left alone. A text takes time that grows with its length, whatever the number of entries.
+Only whole words match, the longest entry first, and spoken forms are not searched again. A lower-case entry also
+matches the word capitalized or in upper case; an entry with a capital matches exactly. {Phonemes}, [tags] and anything
+of their form are skipped. Time is linear in the length of a text, whatever the number of entries.
 """
 
 from __future__ import annotations
@@ -18,59 +18,61 @@ from voxcli.text.clean import clean
 from voxcli.text.rewritten import Edit, Rewritten
 from voxcli.text.words import Token, tokens
 
-__all__ = ["MAX_SAID", "MAX_WORDS", "Lexicon"]
+__all__ = ["MAX_SPOKEN", "MAX_WORDS", "Lexicon"]
 
-MAX_WORDS = 64  # tokens of an entry: a text is looked at so many times at most
-MAX_SAID = 500  # characters: with shorter ones a text can't grow beyond reason
+MAX_WORDS = 64  # tokens of an entry; limits how often a token is compared
+MAX_SPOKEN = 500  # characters of a spoken form; limits the growth of a text
 _BRACKETS = re.compile(r"\{[^{}]*\}|\[[^\[\]]*\]")
-_TAG = re.compile(r"\[[a-z0-9 _.,:=-]{1,40}\]")  # [laughing], and no words with a capital
+_TAG = re.compile(r"\[[a-z0-9 _.,:=-]{1,40}\]")  # [laughing], but not words with a capital
 NO_ENTRIES: Mapping[str, str] = MappingProxyType({})
-_Node = dict[str | None, Any]  # a node for each next word; None: what is said when the entry ends here
+_Node = dict[str | None, Any]  # a node for each next word; None: the spoken form of the entry that ends here
 
 
 class Lexicon:
-    """Entries by their words. Compared by identity: two lexicons are the same only as one object."""
+    """Entries in two tries of words. Lexicons are compared by identity."""
 
     def __init__(self, entries: Mapping[str, str] = NO_ENTRIES, source: Path | None = None):
-        """source: the file that it was read from. Raises InputError as `add` does."""
+        """source: the file it was read from. Raises InputError like `add`."""
         self.source = source
         self.exact: _Node = {}
         self.folded: _Node = {}
         self._count = 0
-        for written, said in entries.items():
-            self.add(written, said)
+        for written, spoken in entries.items():
+            self.add(written, spoken)
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, written: str, said: str) -> None:
-        """Raises InputError for an entry that can't be used, or that contradicts another one."""
-        key, said = clean(written), clean(said)
+    def add(self, written: str, spoken: str) -> None:
+        """Add an entry. Raises InputError if it is unusable or contradicts another one."""
+        key, spoken = clean(written), clean(spoken)
         if not written.strip():
-            raise InputError("there is no word before what is said")
+            raise InputError("the word before the spoken form is missing")
         if not key:
-            raise InputError(f"{quoted(written)} is never in a text that is spoken: emoji and marks are left out of it")
-        if not said:
-            raise InputError(f"nothing is said for {quoted(written)}")
-        if len(said) > MAX_SAID:
+            raise InputError(f"{quoted(written)} never matches, because emoji and formatting are removed from texts")
+        if not spoken:
+            raise InputError(f"the spoken form of {quoted(written)} is missing")
+        if len(spoken) > MAX_SPOKEN:
             raise InputError(
-                f"what is said for {quoted(written)} has {len(said):,} characters; the maximum is {MAX_SAID}"
+                f"the spoken form of {quoted(written)} has {len(spoken):,} characters; the maximum is {MAX_SPOKEN}"
             )
         words = [token.text for token in tokens(key)]
         if len(words) > MAX_WORDS:
-            raise InputError(f"{quoted(written)} has {len(words):,} words and marks; the maximum is {MAX_WORDS}")
+            raise InputError(
+                f"{quoted(written)} has {len(words):,} words and punctuation marks; the maximum is {MAX_WORDS}"
+            )
         node = self.folded if key == key.lower() else self.exact
         for word in words:
             node = node.setdefault(word, {})
-        if node.setdefault(None, said) != said:
-            raise InputError(f"{quoted(written)} stands twice: {quoted(node[None])} and {quoted(said)} are said for it")
+        if node.setdefault(None, spoken) != spoken:
+            raise InputError(f"{quoted(written)} has two spoken forms: {quoted(node[None])} and {quoted(spoken)}")
         self._count += 1
 
     def apply(self, text: str, start: int = 0) -> Rewritten:
-        """`text`, cleaned before, as it is said from `start` on."""
+        """Return `text`, which is clean, with its entries in spoken form from index `start` on."""
         edits: list[Edit] = []
         parts: list[str] = []
-        done = length = 0  # of the text, and of what is said
+        done = length = 0  # position in the text, and in the result
         found = tokens(text)
         skipped = _markup(text)
         if start:
@@ -86,16 +88,16 @@ class Lexicon:
             if match is None:
                 place += 1
                 continue
-            place, said = match
-            parts += [text[done:begin], said]
+            place, spoken = match
+            parts += [text[done:begin], spoken]
             length += begin - done
             done = found[place - 1].end
-            edits.append(Edit(length, length + len(said), begin, done))
-            length += len(said)
+            edits.append(Edit(length, length + len(spoken), begin, done))
+            length += len(spoken)
         return Rewritten("".join([*parts, text[done:]]), text, edits) if edits else Rewritten(text, text)
 
     def _longest(self, found: list[Token], place: int) -> tuple[int, str] | None:
-        """Of the entries that begin with the token at `place`: behind its last token, and what is said for it."""
+        """Return the longest entry that begins with the token at `place`: the index after it, and its spoken form."""
         exact = _walk(self.exact, found, place, lambda word, node: node.get(word))
         folded = _walk(self.folded, found, place, _next_folded)
         return max((match for match in (exact, folded) if match), key=lambda match: match[0], default=None)
@@ -111,9 +113,7 @@ def _walk(node: _Node, found: list[Token], place: int, step: Any) -> tuple[int, 
 
 
 def _next_folded(word: str, node: _Node) -> _Node | None:
-    """The node of a word as it is, else of the same in small letters where it has one capital in front or is all in
-    capitals.
-    """
+    """Return the node of a word as it is; else of its lower-case form, if it is capitalized or in upper case."""
     if (found := node.get(word)) is not None or word == (lower := word.lower()):
         return found
     if word[1:] == lower[1:] and word[:1] == lower[:1].upper():
@@ -126,11 +126,11 @@ def _next_folded(word: str, node: _Node) -> _Node | None:
 
 
 def _spellings(lower: str) -> list[str]:
-    """What a word in capitals may be in small letters besides: German writes SS for a sharp s."""
+    """Return other lower-case spellings of an upper-case word: German writes SS for a sharp s."""
     return [lower[:at] + "\u00df" + lower[at + 2 :] for at in range(len(lower)) if lower.startswith("ss", at)][:8]
 
 
 def _markup(text: str) -> dict[int, int]:
-    """Start and end of what is no text."""
+    """Return start -> end of {phonemes} and [tags]."""
     found = _BRACKETS.finditer(text)
     return {match.start(): match.end() for match in found if match[0][0] == "{" or _TAG.fullmatch(match[0])}

@@ -1,7 +1,7 @@
-"""Lines of a text: which ends are heard, which break a word, and which are only where a line was full.
+"""Classify the line ends of a text: audible ends, ends inside a word, and ends of full lines.
 
-A list item, a heading and a verse end where their line ends, with or without a mark: see `endings`. A line that only
-wraps goes on in the next one. A paragraph without a word is a scene break.
+A list item, a heading and a verse end with their line, with or without punctuation: see `endings`. A wrapped line
+continues in the next one. A paragraph without a letter or digit is a scene break.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _FENCE = ("```", "~~~")
 _IS_CJK = re.compile(f"[{CJK}]")
 _WORD = re.compile(r"\S+")
 _PAUSE = "[pause "
-CJK_VERSE = range(3, 21)  # characters of a line of Chinese that ends where it ends; longer ones may be wrapped
+CJK_VERSE = range(3, 21)  # characters of a line of Chinese verse; longer lines may be wrapped
 
 
 def mark_scenes(text: str) -> str:
     """Return `text` with each paragraph that has neither a letter nor a digit replaced by SCENE.
 
-    Line breaks are newlines already; emoji are still there.
+    Line breaks must be newlines, and emoji not yet removed.
     """
     if "\n" not in text:
         return text
@@ -44,9 +44,9 @@ def mark_scenes(text: str) -> str:
 
 
 def mark_line_ends(text: str) -> str:
-    """Return `text` with the ends of its lines told apart, words that a line end broke put together again.
+    """Return `text` with its audible line ends marked and its broken words joined.
 
-    Line breaks are newlines already. Markdown's own marks stay, to be taken off by `markdown`.
+    Line breaks must be newlines. Markdown stays; `markdown` removes it later.
     """
     if "\n" not in text:
         return text
@@ -54,7 +54,7 @@ def mark_line_ends(text: str) -> str:
     kinds = [_kind(line) for line in lines]
     hyphens = Hyphens(text)
     out: list[str] = []
-    for kind, group in groupby(range(len(lines)), key=lambda number: _family(kinds, lines, number)):
+    for kind, group in groupby(range(len(lines)), key=lambda number: _group(kinds, lines, number)):
         numbers = list(group)
         if kind == "scene":
             out.append(f"\n\n{SCENE}\n\n")
@@ -88,8 +88,8 @@ def _kind(line: str) -> str:
     return "number" if _NUMBER.match(bare) else "text"
 
 
-def _family(kinds: Sequence[str], lines: Sequence[str], number: int) -> str:
-    """Lines of one family stand together: a paragraph with its list is one."""
+def _group(kinds: Sequence[str], lines: Sequence[str], number: int) -> str:
+    """Return the group of a line; a paragraph and its list are one group."""
     kind = kinds[number]
     if kind == "marks" and number and kinds[number - 1] == "text" and _UNDERLINE.match(lines[number]):
         return "blank"  # the line above is a heading
@@ -97,7 +97,7 @@ def _family(kinds: Sequence[str], lines: Sequence[str], number: int) -> str:
 
 
 def _joined(lines: Sequence[str], kinds: Sequence[str], numbers: Sequence[int], hyphens: Hyphens) -> Iterator[str]:
-    """The lines of one family, each with what stands between it and the next. That under a table's head goes."""
+    """Yield the lines of one group, each with its separator to the next. Drop the rule under a table's head."""
     numbers = [number for number in numbers if not _is_table_rule(lines, kinds, number)]
     width = max(len(lines[number]) for number in numbers)
     in_list = len(numbers) > 1 and all(kinds[number] == "number" for number in numbers[:2])
@@ -126,12 +126,15 @@ def _is_table_rule(lines: Sequence[str], kinds: Sequence[str], number: int) -> b
 
 
 def _starts_item(line: str, following: str, in_list: bool) -> bool:
-    """A number begins an item in a list, or where a sentence has ended: a year may stand first in a wrapped line."""
+    """Return whether `following` begins an item.
+
+    A number does so only in a list or after a sentence end, because a wrapped line may begin with a year.
+    """
     return following in ("item", "row") or (following == "number" and (in_list or ends_in_mark(line)))
 
 
 def _is_verse(line: str, following: str, width: int) -> bool:
-    """Whether a line ends before it was full, and the next one begins anew."""
+    """Return whether a line ends before it is full and the next one does not continue it in lower case."""
     if following.startswith(_PAUSE) or (line.endswith("]") and _PAUSE in line[-24:]):
         return False
     first = following.lstrip("\"'([\u00ab\u2039\u00bf\u00a1")[:1]

@@ -1,4 +1,4 @@
-"""How each language writes and says numbers, money, units, times and dates: what locales.yaml says, as values."""
+"""How each language writes and speaks numbers, money, units, times and dates: the contents of locales.yaml."""
 
 from __future__ import annotations
 
@@ -13,13 +13,16 @@ __all__ = ["Locale", "Noun", "locale_of", "localized"]
 
 @dataclass(frozen=True)
 class Noun:
-    """What is counted. forms: for one, for several; or for one, two to four, more, and parts of one."""
+    """A noun that is counted.
+
+    forms: singular and plural; in Slavic languages for one, two to four, more, and fractions.
+    """
 
     gender: str
     forms: tuple[str, ...]
 
     def form(self, number: int, *, parts: bool = False) -> str:
-        """parts: the number is a decimal fraction."""
+        """Return the form for a number. parts: the number is a decimal fraction."""
         if len(self.forms) == 2:
             return self.forms[number != 1 or parts]
         return self.forms[3] if parts else self.forms[_slavic(number)]
@@ -29,7 +32,7 @@ class Noun:
         return self.forms[min(2, len(self.forms) - 1)]
 
     def polish(self, number: int) -> str:
-        """Polish has the last form also for 21, 31 and so on."""
+        """Return the form in Polish, where 21, 31 and so on take the form for "more"."""
         return self.forms[2] if number != 1 and number % 10 == 1 else self.form(number)
 
 
@@ -47,7 +50,7 @@ class Money:
 
 @dataclass(frozen=True)
 class Dates:
-    """mark: between the figures of a date, day first; empty where only ISO dates are written."""
+    """mark: separator of numeric dates, day first; empty if only ISO dates are used."""
 
     months: tuple[str, ...]
     mark: str = ""
@@ -60,7 +63,7 @@ class Dates:
 
 @dataclass(frozen=True)
 class Locale:
-    """Of one language; see locales.yaml for the meaning of each field."""
+    """Data of one language; locales.yaml explains each field."""
 
     language: str
     groups: str
@@ -93,13 +96,13 @@ class Locale:
 
 
 def localized() -> frozenset[str]:
-    """The languages that there are data for."""
+    """Return the languages with data."""
     return frozenset(_data())
 
 
 @cache
 def locale_of(language: str) -> Locale:
-    """Raises KeyError for a language without data."""
+    """Return the data of a language. Raises KeyError if there is none."""
     data = dict(_data()[language])
     oblique = data.pop("oblique", {})
     date = data.pop("date", None)

@@ -1,4 +1,4 @@
-"""Words by which a description of a voice is told from prose, in the languages that descriptions are written in."""
+"""Words that distinguish a description of a voice from prose, in the languages used for descriptions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What nobody names but to describe a voice.
+# Words that occur only in descriptions of a voice.
 VOICES = _words(
     """
     voice voices voiced tone toned accent accented dialect pitch pitched timbre pace paced tempo speaking whisper
@@ -31,7 +31,7 @@ VOICES = _words(
     акцентом
     """
 )
-# How somebody speaks.
+# Manners of speaking.
 MANNERS = VOICES | _words(
     """
     rhythm speech speaks talking talks shouting shouts shouted yelling singing sings murmuring mumbling bass alto
@@ -53,7 +53,7 @@ MANNERS = VOICES | _words(
     тихий громко спокойно шёпотом грустно весело тёплый низкий
     """
 )
-# Who speaks.
+# Speakers.
 PERSONS = _words(
     """
     man woman male female boy girl child kid lady gentleman guy baby teenager teen adult grandmother grandma
@@ -61,7 +61,7 @@ PERSONS = _words(
     femme garçon fille hombre mujer niño niña uomo donna homem mulher мужчина женщина мужской женский
     """
 )
-# What stands between the others.
+# Words between the others.
 SMALL = _words(
     """
     a an and with in of very rather slightly quite somewhat but or as if like while more most extremely year years
@@ -69,9 +69,9 @@ SMALL = _words(
     einer einem und mit sehr un une et avec très una y con muy e molto um uma com muito een en met и очень с
     """  # noqa: RUF001
 )
-# With which a command begins: (speak slowly).
+# Verbs that begin an instruction: (speak slowly).
 IMPERATIVES = _words("speak say read talk whisper shout sing sound narrate use sprich parle habla parla fale")
-# Who does something, and verbs that somebody does: a clause has one of them, a description has none.
+# Subjects and verbs: a clause has at least one of them, a description has none.
 ACTORS = _words(
     """
     i he she it we they you who whom nobody somebody everybody everyone anyone anybody nothing something everything
@@ -85,7 +85,7 @@ ACTORS = _words(
     estava havia hij zij ze wij werd hadden waren niemand он она оно они я мы был была было были не никто
     """
 )
-# With which asides begin, and descriptions hardly ever: (for the third time).
+# Words that begin asides, and rarely descriptions: (for the third time).
 LEADS = _words(
     """
     the this that these those his her my your our their its for at on by after before from to of and but or so if
@@ -94,7 +94,7 @@ LEADS = _words(
     pour par après avant voir el los las y pero o del para por ver
     """
 )
-# Adjectives that look like a verb of the past.
+# Adjectives that look like verbs in the past tense.
 PARTICIPLES = _words(
     """
     excited relaxed tired bored accented measured hushed muted strained composed controlled animated subdued raised

@@ -1,4 +1,4 @@
-"""Markdown and HTML marks taken off; the words they mark stay. What might be plain text is left alone."""
+"""Remove Markdown and HTML markup but keep its words. Anything that may be plain text stays."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from voxcli.text.endings import SENTENCE_END, VERSE_END
 __all__ = ["strip_markdown"]
 
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?:[\w+-]+[ \t]*)?$", re.MULTILINE)
-_MARKS_ALONE = re.compile(
-    r"^[ \t]*[-*_=|:][-*_=|: \t]*$", re.MULTILINE
-)  # perhaps a rule, or the one under a table's head
+# May be a rule, or the rule under the head of a table.
+_MARKS_ALONE = re.compile(r"^[ \t]*[-*_=|:][-*_=|: \t]*$", re.MULTILINE)
 _TABLE_RULE = re.compile(r"\|?[ \t]*:?---")
 _LINE_START = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+\u2022]|>)[ \t]+)+", re.MULTILINE)
 _TABLE_ROW = re.compile(rf"^[ \t]*\|.*\|[ \t]*(?=[{VERSE_END}{SENTENCE_END}]?$)", re.MULTILINE)
@@ -34,10 +33,10 @@ _COMMENT_OPEN, _COMMENT_CLOSE = "<!--", "-->"
 
 
 def strip_markdown(text: str) -> str:
-    """Return `text` without headings' #, list bullets, quotes' >, emphasis, code marks, links' addresses and HTML tags.
+    """Return `text` without marks of headings, lists, quotes, emphasis and code, link addresses and HTML tags.
 
-    Lines matter here: call it before line breaks are collapsed. Arithmetic (2 * 3), snake_case, comparisons (a < b),
-    [tags] and {phonemes} stay as they are.
+    Call this before line breaks are collapsed. Arithmetic (2 * 3), snake_case, comparisons (a < b), [tags] and
+    {phonemes} stay as they are.
     """
     text = _FENCE.sub("", text)
     text = _MARKS_ALONE.sub(lambda line: "" if _is_rule(line[0].strip(" \t")) else line[0], text)
@@ -53,7 +52,7 @@ def strip_markdown(text: str) -> str:
 
 
 def _is_rule(line: str) -> bool:
-    """Whether a line of marks alone is a rule: `* * *`, `---`, or `|---|:--|` under the head of a table."""
+    """Return whether a line of punctuation is a rule: `* * *`, `---`, or `|---|:--|` under the head of a table."""
     marks = set(line) - {" ", "\t"}
     if marks <= set("-*_="):
         return len(line) - line.count(" ") - line.count("\t") >= 3
@@ -66,7 +65,7 @@ def _cells(row: re.Match[str]) -> str:
 
 
 def _strip_html(text: str) -> str:
-    """Without tags. An opening tag counts only when its closing one is there: "a <b> c" is algebra."""
+    """Return `text` without HTML tags. An opening tag needs a closing one: "a <b> c" is algebra."""
     if "<" not in text:
         return text
     closed = {name.lower() for name in _CLOSING.findall(text)}

@@ -1,8 +1,8 @@
-"""SSML and HTML in a text: pauses become one kind of mark, entities their characters, and tags that shape speech go.
+"""Read SSML and HTML in a text: pauses become one kind of mark, entities are decoded, other SSML is removed.
 
-No model here follows SSML. A tag is markup when its name is one of SSML's, or when it is written as one: with
-attributes, closed in itself, or with a closing tag somewhere. "x <y> z" and "a < b" are prose. What is dropped is
-counted. HTML tags that mark words are taken off by `markdown`.
+No model here supports SSML. A tag is markup if its name is one of SSML's, or if it looks like markup: with attributes,
+self-closing, or with a closing tag somewhere. "x <y> z" and "a < b" are prose. Removed tags are counted. `markdown`
+removes HTML tags that format words.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["DEFAULT_PAUSE_S", "PAUSE", "TextNotes", "left_over_tags", "pause_mar
 
 DEFAULT_PAUSE_S = 0.5
 _STRENGTHS = {"none": 0.0, "x-weak": 0.1, "weak": 0.25, "medium": DEFAULT_PAUSE_S, "strong": 1.0, "x-strong": 1.5}
-# How pauses stand in a text that is clean.
+# A pause in a clean text.
 PAUSE = re.compile(r"\[pause (\d{1,9}(?:\.\d{1,6})?)s\]")
-_MAX_S = 1e8  # a longer pause is refused as this one is
+_MAX_S = 1e8  # seconds; longer pauses become this one, which is rejected later
 
 _UNITS = r"(ms|msecs?|milliseconds?|s|secs?|seconds?)"
 _WRITTEN_PAUSE = re.compile(
@@ -53,7 +53,7 @@ _SSML = _words(
     """
 )
 _VENDORS = ("amazon:", "mstts:", "google:", "ibm:", "apple:")
-# What `markdown` takes off, or keeps, by rules of its own.
+# Tags that `markdown` removes or keeps by its own rules.
 _HTML = _words(
     """
     a b blockquote code del div em font h1 h2 h3 h4 h5 h6 i img li mark ol pre small span strong sub sup u ul
@@ -63,19 +63,19 @@ _HTML = _words(
 
 @dataclass
 class TextNotes:
-    """What was left out of a text while it was read. tags: by name.  note_marks: how many."""
+    """What was left out of a text. tags: number by name.  note_marks: number of note marks."""
 
     tags: Counter[str] = field(default_factory=Counter)
     note_marks: int = 0
 
 
 def pause_mark(seconds: float) -> str:
-    """The mark of a pause, as PAUSE reads it."""
+    """Return the mark of a pause, which PAUSE matches."""
     return f"[pause {f'{seconds:.6f}'.rstrip('0').rstrip('.')}s]"
 
 
 def read_markup(text: str, notes: TextNotes) -> str:
-    """Return `text` with pauses as marks, without other SSML, its entities decoded. Line breaks are kept."""
+    """Return `text` with pauses as marks, without other SSML, with entities decoded. Line breaks are kept."""
     if "<" in text:
         text = _SUB.sub(lambda found: found[1] or found[2] or "", _PROLOG.sub("", text))
         closed = {tag[2].lower() for tag in _TAG.finditer(text) if tag[1]}
@@ -86,7 +86,7 @@ def read_markup(text: str, notes: TextNotes) -> str:
 
 
 def left_over_tags(text: str) -> list[str]:
-    """What looks like a tag and is spoken, each once."""
+    """Return what looks like a tag but is spoken, without repetitions."""
     return list(dict.fromkeys(tag[0] for tag in _TAG.finditer(text))) if "<" in text else []
 
 

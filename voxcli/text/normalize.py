@@ -1,9 +1,9 @@
-"""Numbers, dates, times, money, units, addresses -> the words a reader says, in the language of each sentence.
+"""Spell numbers, dates, times, money, units and addresses, in the language of each sentence.
 
-English, Chinese and Japanese go through the grammars of wetext (Apache-2.0), which the reference package of VoxCPM uses
-too, with words for plain English numbers from inflect (MIT); the languages of locales.yaml through `foreign`, with the
-words of unicode-rbnf (MIT). All come with the extra `normalize`. What stays as it is: numbers in other languages, and
-those that no rule is sure of, which are reported; {phonemes} and [tags].
+English, Chinese and Japanese use the grammars of wetext (Apache-2.0), like the reference package of VoxCPM, with plain
+English numbers spelled by inflect (MIT). The languages of locales.yaml use `foreign`, with the words of unicode-rbnf
+(MIT). These packages come with the extra `normalize`. Numbers in other languages, and numbers that no rule is certain
+about, stay as written and are reported. {Phonemes} and [tags] also stay.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from itertools import groupby, pairwise
 
 from voxcli.text.boundaries import Strength, boundaries
 from voxcli.text.english import needs_words, rewrite_english
-from voxcli.text.foreign import say_numbers
+from voxcli.text.foreign import spell_numbers
 from voxcli.text.guess import possible_languages
 from voxcli.text.languages import language_name
 from voxcli.text.locales import localized
@@ -27,21 +27,21 @@ __all__ = ["check_installed", "left_as_written", "normalize"]
 # Phonemes, tags, and the breaks between paragraphs.
 _KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|(?<!\s)\s*\n\s*)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
-_SAID = re.compile("[0-9%$\u20ac\u00a3\u00a5\uffe5\u20bd\u20ba\u00b0\u2103\u2030]")
-_NO = re.compile(r"(\bNo\.)")  # what is left of it is an answer, and no number
+_FIGURES = re.compile("[0-9%$\u20ac\u00a3\u00a5\uffe5\u20bd\u20ba\u00b0\u2103\u2030]")
+_NO = re.compile(r"(\bNo\.)")  # "No." that `rewrite_english` has left is an answer, not "number"
 _HAN = re.compile("[\u4e00-\u9fff]")
 # Kana, Hangul, and every other script but Latin and Han.
 _OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3041-\u30ff\u3130-\u318f\ua000-\ud7ff]")
-MAX_LEFT = 5  # places of a text that are reported
+MAX_LEFT = 5  # maximum number of figures in a warning
 
 
 def normalize(text: str, languages: frozenset[str] = frozenset()) -> str:
-    """`text` (cleaned) as it is spoken.
+    """Return clean `text` as it is spoken.
 
-    languages: those that the text as a whole can be in; with one alone it is that of every sentence that does not say
-               otherwise. A sentence without one is read as Chinese if it has Chinese characters, else as English.
+    languages: those that the whole text can be in. A single one applies to all sentences not clearly in another.
+               Without one, a sentence is Chinese if it has Chinese characters, otherwise English.
 
-    Raises MissingExtra when a package of the extra `normalize` is needed and not installed.
+    Raises MissingExtra if a package of the extra `normalize` is needed and not installed.
 
     >>> normalize("It costs $5.20.")
     'It costs five dollars and twenty cents.'
@@ -50,23 +50,23 @@ def normalize(text: str, languages: frozenset[str] = frozenset()) -> str:
     """
     parts: list[str] = []
     for index, part in enumerate(_KEPT.split(text)):
-        parts += [part] if index % 2 else [_said(run, language) for run, language in _runs(part, languages)]
+        parts += [part] if index % 2 else [_spoken(run, language) for run, language in _runs(part, languages)]
     return "".join(parts)
 
 
 def left_as_written(text: str, languages: frozenset[str] = frozenset()) -> str | None:
-    """A warning that names what of a normalized `text` is still in figures; None when nothing is."""
+    """Return a warning that names the figures left in a normalized `text`; None if there are none."""
     found: dict[str, list[str]] = {}
     for index, part in enumerate(_KEPT.split(text)):
-        if index % 2 == 0 and _SAID.search(part):
+        if index % 2 == 0 and _FIGURES.search(part):
             for run, language in _runs(part, languages):
-                words = (word for word in run.split() if _SAID.search(word))
+                words = (word for word in run.split() if _FIGURES.search(word))
                 found.setdefault(language, []).extend(word.strip(".,;:!?()\"'") for word in words)
-    told = [_told(language, places) for language, places in found.items() if places]
-    return f"left as written: {'; '.join(told)}" if told else None
+    reports = [_report(language, places) for language, places in found.items() if places]
+    return f"left as written: {'; '.join(reports)}" if reports else None
 
 
-def _told(language: str, places: list[str]) -> str:
+def _report(language: str, places: list[str]) -> str:
     named = ", ".join(list(dict.fromkeys(place[:30] for place in places))[:MAX_LEFT])
     more = ", ..." if len(set(places)) > MAX_LEFT else ""
     why = f"{language_name(language)} has no rule for it" if language else "name the language with `language`"
@@ -74,28 +74,28 @@ def _told(language: str, places: list[str]) -> str:
 
 
 def check_installed() -> None:
-    """Raises MissingExtra when what English and Chinese need is not installed, whether or not a text needs it."""
+    """Raise MissingExtra if the packages for English and Chinese are not installed, even if no text needs them."""
     for name in ("wetext", "inflect"):
         package(name)
 
 
 def _runs(text: str, languages: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """The text in parts of one language each, "" where that is not known. Sentences alone decide."""
+    """Yield parts of `text` with their language, "" for an unknown one. It is decided sentence by sentence."""
     ends = [place for place, strength in boundaries(text).items() if strength == Strength.SENTENCE]
     sentences = [text[a:b] for a, b in pairwise([0, *ends, len(text)])]
-    told = [(sentence, _language_of(sentence, languages)) for sentence in sentences]
-    for language, run in groupby(told, key=lambda pair: pair[1]):
+    pairs = [(sentence, _language_of(sentence, languages)) for sentence in sentences]
+    for language, run in groupby(pairs, key=lambda pair: pair[1]):
         yield "".join(sentence for sentence, _ in run), language
 
 
 def _language_of(sentence: str, languages: frozenset[str]) -> str:
     if (
-        not _SAID.search(sentence)
+        not _FIGURES.search(sentence)
         and not needs_words(sentence)
         and not _ADDRESS.search(sentence)
         and len(languages) == 1
     ):
-        return next(iter(languages))  # nothing depends on it
+        return next(iter(languages))  # nothing in it depends on the language
     own = possible_languages(sentence)
     both = own & languages
     if len(both) == 1 or (len(own) == 1 and not both):
@@ -109,26 +109,28 @@ def _language_of(sentence: str, languages: frozenset[str]) -> str:
     return "" if own else "en"
 
 
-def _said(text: str, language: str) -> str:
+def _spoken(text: str, language: str) -> str:
     if language in ("en", "zh") or not language:
         text = _ADDRESS.sub(_address, text) if not _OTHER_SCRIPT.search(text) else text
     if language == "en":
         return _english(text) if needs_words(text) else text
-    if not _SAID.search(text):
+    if not _FIGURES.search(text):
         return text
     if language == "zh":
         return _through(_wetext("zh"), rewrite_chinese(text))
     if language == "ja":
         return _through(_wetext("ja"), text)
-    return say_numbers(text, language) if language in localized() else text
+    return spell_numbers(text, language) if language in localized() else text
 
 
 def _english(text: str) -> str:
-    parts = _NO.split(rewrite_english(text, _say))
+    parts = _NO.split(rewrite_english(text, _spell))
     parts[::2] = [_through(_wetext("en"), part) for part in parts[::2]]
     text = "".join(parts)
-    # What no grammar knew: "x1000a" and the like.
-    return re.sub(r"[0-9]+", lambda m: _say(int(m[0])) if len(m[0]) < 16 else " ".join(map(_say, map(int, m[0]))), text)
+    # Figures that no grammar handles: "x1000a" and the like.
+    return re.sub(
+        r"[0-9]+", lambda m: _spell(int(m[0])) if len(m[0]) < 16 else " ".join(map(_spell, map(int, m[0]))), text
+    )
 
 
 def _address(match: re.Match[str]) -> str:
@@ -140,9 +142,7 @@ def _address(match: re.Match[str]) -> str:
 
 
 def _through(grammar: Callable[[str], str], text: str) -> str:
-    """`text` through a grammar, white space at its ends kept. Quotes go around it: wetext puts a backslash before
-    them.
-    """
+    """Apply a grammar to `text`, except to its outer white space and its quotes, which wetext would escape."""
     if '"' in text:
         return '"'.join(_through(grammar, part) for part in text.split('"'))
     core = text.strip()
@@ -174,5 +174,5 @@ def _number_words() -> Callable[[int], str]:
     return words
 
 
-def _say(number: int) -> str:
+def _spell(number: int) -> str:
     return _number_words()(number).replace(",", "").replace("-", " ")

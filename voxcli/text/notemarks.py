@@ -1,4 +1,4 @@
-"""Marks of notes in a text, "three hundred years.[1] In the flood", which nobody reads aloud: they go."""
+"""Remove note marks, which nobody reads aloud: "three hundred years.[1] In the flood"."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _WORDS = (
     r"\^[\w-]{1,30}|(?:note|nb|n\.?) ?\d{1,3}|[a-d](?=\](?![^\W_]))|\*{1,3}"
     r"|(?:citation|clarification|better source) needed|who\?|when\?|where\?|by whom\?"
 )
-_LINK = r"(?:\(#[^()\s]{0,100}\))?"  # as Markdown has it
+_LINK = r"(?:\(#[^()\s]{0,100}\))?"  # as in Markdown
 _ONE = rf"\[(?:{_NUMBERS}|{_WORDS})\]{_LINK}"
-# Behind a word or a mark, not behind a space or a single letter: x[1] is an element, and [laughing] is spoken.
+# After a word or punctuation, not after a space or a single letter: x[1] is an element, and [laughing] is a tag.
 _MARK = re.compile(
     rf"(?:(?<=[^\W\d_]{{2}})|(?<=[\d.!?,;:\"'\u00bb\u2019\u201d)\u2026\u3002\uff01\uff1f\uff0c]))(?:{_ONE})+(?! ?=)",
     re.IGNORECASE,
 )
-# ... or before the mark that ends a sentence, and where an editor asks for a source.
+# Before the punctuation that ends a sentence, and where an editor asks for a source.
 _BEFORE_END = re.compile(rf" (?:{_ONE} ?)+(?=[.!?,;:\u3002]|$)", re.IGNORECASE | re.MULTILINE)
 _ASKED = re.compile(r" ?\[(?:citation|clarification|better source) needed\]", re.IGNORECASE)
 _AT_START = re.compile(rf"^\[{_NUMBERS}\][ \t]+(?=\S)", re.MULTILINE)
@@ -31,7 +31,7 @@ _POWERS = frozenset(["sin", "cos", "tan", "cot", "sec", "log", "exp", "mol", "ma
 
 
 def drop_note_marks(text: str) -> tuple[str, int]:
-    """Return `text` without marks of notes, and how many there were. A sentence before a mark ends there.
+    """Return `text` without note marks, and their number. A sentence that ends before a mark still ends there.
 
     >>> drop_note_marks("It stood for years.[1] In the flood[2][3] it fell.")
     ('It stood for years. In the flood it fell.', 3)

@@ -1,4 +1,4 @@
-"""Written forms of Chinese that wetext's grammar reads wrong: "GPT-4" minus four, "2.0.3" half a number."""
+"""Rewrite written forms of Chinese that wetext's grammar reads wrong: "GPT-4" as minus four, "2.0.3" in half."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import re
 __all__ = ["rewrite_chinese"]
 
 _VERSION = re.compile(r"\b(?:v(?=\d))?(\d+(?:\.\d+){2,})\b", re.ASCII)
-_GROUPED = re.compile(r"\b\d{1,3}(?:,\d{3})+\b", re.ASCII)  # ASCII: Han and digits meet without a space
+_GROUPED = re.compile(
+    r"\b\d{1,3}(?:,\d{3})+\b", re.ASCII
+)  # ASCII, because there is no space between Han characters and digits
 
 
 def rewrite_chinese(text: str) -> str:

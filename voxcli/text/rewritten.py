@@ -1,4 +1,4 @@
-"""A text that is spoken in other words than it is written in, and which of them stand for which."""
+"""A text in spoken form, and which of its parts correspond to which parts of the written form."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Edit", "Rewritten"]
 
 @dataclass(frozen=True)
 class Edit:
-    """text[start:end] stands for written[written_start:written_end]."""
+    """text[start:end] is the spoken form of written[written_start:written_end]."""
 
     start: int
     end: int
@@ -22,7 +22,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """text: as it is spoken.  written: as it was.  edits: where they differ, in order, none inside another."""
+    """text: the spoken form.  written: the written form.  edits: their differences, in order and disjoint."""
 
     text: str
     written: str
@@ -33,7 +33,7 @@ class Rewritten:
         return [edit.start for edit in self.edits]
 
     def written_between(self, start: int, end: int) -> str:
-        """What text[start:end] stands for. Words that stand for one another go to the part in which they begin."""
+        """Return the written form of text[start:end]. A replacement belongs to the part in which it begins."""
         return self.written[self._place(start) : self._place(end)]
 
     def _place(self, place: int) -> int:
@@ -46,7 +46,7 @@ class Rewritten:
         return edit.written_end + max(0, place - edit.end)
 
     def written_parts(self, parts: Sequence[str], start: int = 0) -> list[str | None]:
-        """What each of `parts` of the text, in their order from `start` on, stands for; None for one that is none."""
+        """Return the written form of each of `parts`, in order from `start` on; None for one not in the text."""
         found: list[str | None] = []
         for part in parts:
             if (begin := self.text.find(part, start)) < 0:

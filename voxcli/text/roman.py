@@ -1,4 +1,4 @@
-"""Roman numerals in English: kings and popes ("Louis the fourteenth"), wars, chapters and sequels ("Part three")."""
+"""Spell Roman numerals in English: rulers ("Louis the fourteenth"), wars, chapters and sequels ("Part three")."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 __all__ = ["from_roman", "rewrite_roman"]
 
-Say = Callable[[int], str]
+Spell = Callable[[int], str]
 
 # Names of rulers with a number, and their titles.
 _RULERS = frozenset(
@@ -38,26 +38,26 @@ _NO_PRONOUN = re.compile(r"[,.;:)]|\s+of\b|'s\b|$")
 _VALUES = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 
 
-def rewrite_roman(text: str, say: Say) -> str:
-    """`say` gives the words of a whole number."""
-    text = _AFTER_WORD.sub(lambda m: _counted(m, say), text)
-    return _AFTER_NAME.sub(lambda m: _named(m, say), text)
+def rewrite_roman(text: str, spell: Spell) -> str:
+    """Return `text` with Roman numerals in words or ordinals. spell: whole number -> words."""
+    text = _AFTER_WORD.sub(lambda m: _counted(m, spell), text)
+    return _AFTER_NAME.sub(lambda m: _named(m, spell), text)
 
 
 def from_roman(numeral: str) -> int:
-    """0 for what is no numeral below 100, as it is usually written."""
+    """Return the value of a Roman numeral below 100 in its usual form; 0 for anything else."""
     if not numeral or not _CANONICAL.fullmatch(numeral):
         return 0
     values = [_VALUES[letter] for letter in numeral]
     return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
 
 
-def _counted(match: re.Match[str], say: Say) -> str:
+def _counted(match: re.Match[str], spell: Spell) -> str:
     number = from_roman(match["roman"])
-    return f"{match['word']} {say(number)}" if number else match[0]
+    return f"{match['word']} {spell(number)}" if number else match[0]
 
 
-def _named(match: re.Match[str], say: Say) -> str:
+def _named(match: re.Match[str], spell: Spell) -> str:
     numeral = match["roman"]
     number = from_roman(numeral)
     ruler = match["word"] in _RULERS
@@ -65,10 +65,10 @@ def _named(match: re.Match[str], say: Say) -> str:
         return match[0]
     if numeral == "I" and not _NO_PRONOUN.match(match.string, match.end()):
         return match[0]  # the pronoun
-    return f"{match['word']} the {_ordinal(number)}" if ruler else f"{match['word']} {say(number)}"
+    return f"{match['word']} the {_ordinal(number)}" if ruler else f"{match['word']} {spell(number)}"
 
 
 def _ordinal(number: int) -> str:
-    """In figures, which the grammar reads."""
+    """Return an ordinal in figures, which the grammar spells."""
     ending = "th" if 10 < number % 100 < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"

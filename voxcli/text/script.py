@@ -1,8 +1,8 @@
-"""What somebody wrote -> what is spoken: segments that a model speaks well, and the silence between them.
+"""From a written text to its spoken form: segments that a model speaks well, and the silence between them.
 
-    text -> read_text (clean) -> description | words -> passages between pauses -> segments -> each as it is said
+    text -> read_text (clean) -> description | words -> passages between pauses -> segments -> their spoken form
 
-Beside what is said of each segment stands what was written: subtitles show that.
+Each segment also keeps its written form, for subtitles.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from voxcli.text.description import (
     split_control,
     without_leading_brackets,
 )
-from voxcli.text.endings import SCENE, SENTENCE_END, VERSE_END, continued, finish, heard, written, written_lines
+from voxcli.text.endings import (
+    SCENE,
+    SENTENCE_END,
+    VERSE_END,
+    continued,
+    finish,
+    punctuate_line_ends,
+    written,
+    written_lines,
+)
 from voxcli.text.guess import NOTHING_SURE, possible_languages
 from voxcli.text.lexicon import Lexicon
 from voxcli.text.markup import PAUSE, TextNotes, left_over_tags
@@ -33,11 +42,11 @@ from voxcli.text.split import Segment, split
 
 __all__ = ["SCENE_PAUSE_S", "Script", "ScriptOptions", "SpokenSegment", "read_script"]
 
-SCENE_PAUSE_S = 1.0  # of a scene break, and of a text without words
-MAX_MARK_S = 60.0  # of one pause mark
-MAX_MARKS_S = 1_800.0  # of all pause marks of a text
+SCENE_PAUSE_S = 1.0  # at a scene break, and for a text without words
+MAX_MARK_S = 60.0  # for one pause mark
+MAX_MARKS_S = 1_800.0  # for all pause marks of a text
 MAX_NAMED = 5  # tags in a warning
-_MIN_FIT = 20  # characters: a segment is not cut smaller because it takes more when it is said
+_MIN_FIT = 20  # characters; segments with a long spoken form are not cut below this length
 _BREAK = re.compile(rf"{PAUSE.pattern}|{SCENE}")
 
 
@@ -45,12 +54,12 @@ _BREAK = re.compile(rf"{PAUSE.pattern}|{SCENE}")
 class ScriptOptions:
     """How a text is read.
 
-    max_chars:    of a segment.
-    normalize:    numbers, dates, money, units and addresses are said as words.
-    descriptions: brackets before a text may describe the voice.
-    lexicon:      how words are said.
-    language:     of the text; None: guessed.
-    model_languages: of the languages that a text can be in, one of these is more likely.
+    max_chars:    maximum number of characters in a segment.
+    normalize:    spell out numbers, dates, money, units and addresses.
+    descriptions: allow brackets before a text to describe the voice.
+    lexicon:      spoken forms of words.
+    language:     language of the text; None to guess it.
+    model_languages: languages of the model, which are the more likely ones of those that a text can be in.
     """
 
     max_chars: int = 240
@@ -63,7 +72,7 @@ class ScriptOptions:
 
 @dataclass(frozen=True)
 class SpokenSegment:
-    """text: as the model gets it.  pause_s: silence after it.  written: its words, in lines, as in the text."""
+    """text: input for the model.  pause_s: silence after it.  written: its words and lines as in the text."""
 
     text: str
     pause_s: float
@@ -72,15 +81,16 @@ class SpokenSegment:
 
 @dataclass(frozen=True)
 class Script:
-    """
-    segments:     in their order; none where the text has no words.
-    lead_s:       silence before the first; where there are none, all the silence that the text asks for.
-    description:  of the voice; empty without one.
-    own:          the part of it that the text itself begins with.
-    body:         the words as they are written.
-    warnings:     what may not be as it was meant.
-    note_marks:   left out.
-    languages:    those that it can be in; empty when nothing is sure.
+    """A text ready to be spoken.
+
+    segments:     in order; empty if the text has no words.
+    lead_s:       silence before the first segment; if there are no segments, all the silence of the text.
+    description:  description of the voice; empty if there is none.
+    own:          the part of the description that the text itself begins with.
+    body:         the words as written.
+    warnings:     readings of the text that may be wrong.
+    note_marks:   number of note marks left out.
+    languages:    languages that the text can be in; empty if unsure.
     """
 
     segments: tuple[SpokenSegment, ...]
@@ -95,14 +105,19 @@ class Script:
 
 @dataclass(frozen=True)
 class _PassageOptions:
-    """languages: the likely ones of the whole text."""
+    """languages: likely languages of the whole text."""
 
     script: ScriptOptions
     languages: frozenset[str]
 
 
 def read_script(text: str, control: str | None = None, options: ScriptOptions = ScriptOptions()) -> Script:
-    """Raises InputError for a description or pauses that are too long, and for a library that is missing."""
+    """Return the script of a text.
+
+    control: a description of the voice that is given separately.
+
+    Raises InputError for a description or pauses that are too long, and for a missing library.
+    """
     if control is None and _is_simple(text, options):
         return Script((SpokenSegment(finish(text), 0.0, text),), body=text, languages=_languages(text, options))
     notes = TextNotes()
@@ -111,7 +126,7 @@ def read_script(text: str, control: str | None = None, options: ScriptOptions = 
     description = described_by(own, clean(control) if control else None)
     if len(description) > MAX_DESCRIPTION:
         raise InputError(
-            f"the voice is described in {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
+            f"the description of the voice has {len(description):,} characters; the maximum is {MAX_DESCRIPTION:,}"
         )
     words = written(PAUSE.sub(" ", body))
     languages = _languages(words, options)
@@ -130,7 +145,7 @@ def _languages(words: str, options: ScriptOptions) -> frozenset[str]:
 
 
 def _is_simple(text: str, options: ScriptOptions) -> bool:
-    """Whether a text is one segment as it stands, as most lines of a manifest are."""
+    """Return whether a text is one segment as it is, like most lines of a manifest."""
     return (
         len(text) <= options.max_chars
         and options.lexicon is None
@@ -156,10 +171,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _segments(body: str, options: ScriptOptions, languages: frozenset[str]) -> tuple[list[SpokenSegment], float]:
-    """The segments, and the silence before the first.
+    """Return the segments, and the silence before the first.
 
-    A pause that the text asks for is as long as it says, and several in a row as long as all of them. A scene break is
-    a pause between words alone, and none beside a pause that is asked for.
+    Consecutive pause marks add up. A scene break is a pause only between words, and only without a pause mark there.
     """
     passage = _PassageOptions(options, languages)
     if "[" not in body and SCENE not in body:
@@ -189,11 +203,11 @@ def _check_pauses(seconds: float, total_s: float) -> None:
     if seconds > MAX_MARK_S:
         raise InputError(f"a pause of {seconds:g} s; the maximum is {MAX_MARK_S:g} s")
     if total_s > MAX_MARKS_S:
-        raise InputError(f"its pauses take more than {MAX_MARKS_S:,.0f} s in all: make several texts of it")
+        raise InputError(f"its pauses add up to more than {MAX_MARKS_S:,.0f} s: split the text")
 
 
 def _passages(body: str) -> Iterator[tuple[str, float | None, str]]:
-    """Words up to each pause, its seconds (None for a scene break and at the end), and the character after it."""
+    """Yield the words before each pause, its seconds (None for a scene break or the end), and the next character."""
     place = 0
     for found in _BREAK.finditer(body):
         following = body[found.end() : found.end() + 16].lstrip()[:1]
@@ -203,34 +217,34 @@ def _passages(body: str) -> Iterator[tuple[str, float | None, str]]:
 
 
 def _passage(words: str, options: _PassageOptions, ended: Callable[[str], str]) -> list[SpokenSegment]:
-    """Words without a pause among them. `ended` puts a mark at their end."""
-    said = options.script.lexicon.apply(words) if options.script.lexicon else Rewritten(words, words)
-    parts = list(_fitting(said.text, options))
-    originals = _originals(said, parts)
+    """Return the segments of words without a pause among them. `ended` adds punctuation to their end."""
+    spoken = options.script.lexicon.apply(words) if options.script.lexicon else Rewritten(words, words)
+    parts = list(_fitting(spoken.text, options))
+    originals = _originals(spoken, parts)
     segments: list[SpokenSegment] = []
     for number, (part, original) in enumerate(zip(parts, originals, strict=True)):
-        text = _with_end(_said(part.text, options), part, ended if number == len(parts) - 1 else finish)
+        text = _with_end(_spoken_form(part.text, options), part, ended if number == len(parts) - 1 else finish)
         if is_speakable(text):
             segments.append(SpokenSegment(text, part.pause_s, written_lines(original)))
-        elif segments:  # marks alone that fill a segment
+        elif segments:  # punctuation alone fills the segment
             segments[-1] = replace(segments[-1], pause_s=max(segments[-1].pause_s, part.pause_s))
     if segments:
         segments[-1] = replace(segments[-1], pause_s=0.0)
     return segments
 
 
-def _originals(said: Rewritten, parts: Sequence[Segment]) -> list[str]:
-    """The words that a lexicon was applied to, of each part."""
+def _originals(spoken: Rewritten, parts: Sequence[Segment]) -> list[str]:
+    """Return the words of each part before the lexicon was applied."""
     texts = [part.text for part in parts]
-    if not said.edits:
+    if not spoken.edits:
         return texts
-    return [text if found is None else found for text, found in zip(texts, said.written_parts(texts), strict=True)]
+    return [text if found is None else found for text, found in zip(texts, spoken.written_parts(texts), strict=True)]
 
 
 def _fitting(words: str, options: _PassageOptions) -> Iterator[Segment]:
-    """Pieces within the bound, also when they are said: "$5.20" takes more characters than it has."""
+    """Yield segments whose spoken form is within the limit: that of "$5.20" is longer than its written form."""
     for segment in split(words, options.script.max_chars):
-        size = len(_said(segment.text, options)) if options.script.normalize else 0
+        size = len(_spoken_form(segment.text, options)) if options.script.normalize else 0
         smaller = max(_MIN_FIT, len(segment.text) * options.script.max_chars // max(1, size))
         if size <= options.script.max_chars or smaller >= len(segment.text):
             yield segment
@@ -240,14 +254,14 @@ def _fitting(words: str, options: _PassageOptions) -> Iterator[Segment]:
         yield replace(last, pause_s=segment.pause_s, end=segment.end)
 
 
-def _said(text: str, options: _PassageOptions) -> str:
-    """A segment as it is said, but for its end."""
-    text = without_leading_brackets(heard(text))  # a segment that begins with brackets would be taken for described
+def _spoken_form(text: str, options: _PassageOptions) -> str:
+    """Return a segment in spoken form, except for its end."""
+    text = without_leading_brackets(punctuate_line_ends(text))  # a model takes brackets at the start for a description
     return normalize(text, options.languages) if options.script.normalize else text
 
 
 def _with_end(text: str, part: Segment, ended: Callable[[str], str]) -> str:
-    """A segment with a mark at its end, a full stop only where a sentence or an item ends."""
+    """Return a segment with punctuation at its end, a full stop only where a sentence or an item ends."""
     if part.text.endswith(SENTENCE_END):
         return finish(text)
     return continued(text) if part.end < Strength.SENTENCE or part.text.endswith(VERSE_END) else ended(text)

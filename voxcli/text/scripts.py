@@ -1,4 +1,4 @@
-"""Which writing systems text uses, and which of them belong to a language."""
+"""The writing systems of texts and of languages."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from voxcli.text.languages import VOXCPM2
 
 __all__ = ["CJK", "UNSPACED", "unknown_scripts"]
 
-# Insides of regular expression classes. Han, kana and their marks: written without spaces and with full-width marks.
+# Contents of regular expression classes. Han, kana and their punctuation, which is full-width; there are no spaces.
 CJK = "\u2e80-\u2fdf\u3000-\u30ff\u31f0-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
-# ... and the other scripts that put no spaces between words: Thai, Lao, Myanmar, Khmer.
+# These, and the other scripts without spaces between words: Thai, Lao, Myanmar, Khmer.
 UNSPACED = CJK + "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 
-# How the Unicode names of their letters begin, where that is not LATIN.
+# The beginnings of the Unicode names of a language's letters, if they are not LATIN.
 _LETTERS_OF: Mapping[str, tuple[str, ...]] = {
     "am": ("ETHIOPIC",),
     "ar": ("ARABIC",),
@@ -59,9 +59,9 @@ _SCRIPT = re.compile(
 
 
 def unknown_scripts(text: str, languages: frozenset[str] = VOXCPM2) -> list[str]:
-    """Names of the scripts in `text` that none of some languages is written in, in order of appearance.
+    """Return the names of the scripts in `text` that none of `languages` is written in, in order of appearance.
 
-    Letters of the English alphabet are known in all of them.
+    Latin letters count as known in all languages.
 
     >>> unknown_scripts("Hello, გამარჯობა!")
     ['Georgian']
@@ -82,7 +82,7 @@ def _letters_of(languages: frozenset[str]) -> tuple[str, ...]:
 
 
 def _script(char: str, spoken: tuple[str, ...]) -> str:
-    """The script of a letter, empty when it is a spoken one or none at all (a masculine ordinal sign)."""
+    """Return the script of a letter; empty if it is a spoken one, or none (a masculine ordinal sign)."""
     # The compatibility form first: a mathematical bold A is an A.
     name = unicodedata.name(unicodedata.normalize("NFKC", char)[0], "")
     if name.startswith(spoken) or not (match := _SCRIPT.match(name)):

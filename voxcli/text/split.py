@@ -1,7 +1,7 @@
-"""Long text -> pieces the model speaks well, each with the pause that belongs after it.
+"""Split a long text into segments that the model speaks well, each with the pause after it.
 
-Cut at the end of a sentence when there is one within the bound, else of a clause, else between words; never inside a
-number, an abbreviation, an address or a word, unless nothing else keeps the bound.
+A segment ends at the end of a sentence if there is one within the limit, otherwise of a clause, otherwise between
+words; inside a number, an abbreviation, an address or a word only if nothing else keeps the limit.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from voxcli.text.endings import CLOSERS, VERSE_END
 
 __all__ = ["Segment", "split"]
 
-# Seconds after a piece, by what it ends with: about what a reader of audiobooks leaves, less the little silence that
-# the model itself puts at the end of a clip.
+# Seconds after a segment, by its end: about the pauses of an audiobook reader, minus the short silence that the model
+# leaves at the end of a clip.
 PARAGRAPH_PAUSE_S = 0.6
 SENTENCE_PAUSE_S = 0.3
 CLAUSE_PAUSE_S = 0.15
 WORD_PAUSE_S = 0.05
 
-_PARAGRAPH = re.compile(r"(?<!\s)\s*\n\s*\n\s*")  # from the first white space on, and not from each
+_PARAGRAPH = re.compile(r"(?<!\s)\s*\n\s*\n\s*")  # matches at the first white space of a run, not at each
 _SPACE = re.compile(r"\s*")
 _CLAUSE_MARKS = frozenset(VERSE_END + ",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\u061b\u104a")
 
@@ -32,8 +32,8 @@ _CLAUSE_MARKS = frozenset(VERSE_END + ",;:-\u2014\uff0c\uff1b\uff1a\u3001\u060c\
 class Segment:
     """A part of a text.
 
-    pause_s: seconds of silence after it when the pieces are joined, 0 for the last.
-    end:     how good a place it was to cut at.
+    pause_s: seconds of silence after it when the segments are joined; 0 for the last.
+    end:     strength of the cut at its end.
     """
 
     text: str
@@ -42,11 +42,11 @@ class Segment:
 
 
 def split(text: str, max_chars: int) -> list[Segment]:
-    """Split `text` into pieces of at most `max_chars` characters, each as long as whole sentences allow.
+    """Split `text` into segments of at most `max_chars` characters, each as long as whole sentences allow.
 
-    A blank line always ends a piece. The pieces have no white space around them; joined, they give the text back up
-    to the white space between them. Blank text gives no piece. A piece can be without a letter where marks alone
-    fill the bound. Raises ValueError for a bound below 1.
+    A blank line always ends a segment. Segments have no outer white space; together they are the text without the white
+    space between them. Blank text has no segments. A segment may be all punctuation if that fills the limit. Raises
+    ValueError for a limit below 1.
     """
     if max_chars < 1:
         raise ValueError(f"max_chars must be at least 1, not {max_chars}")
@@ -62,7 +62,7 @@ def split(text: str, max_chars: int) -> list[Segment]:
 
 
 def _cut(text: str, max_chars: int) -> list[tuple[str, Strength]]:
-    """The parts of one paragraph, each ending at the strongest kind of boundary in reach, and that."""
+    """Return the parts of one paragraph, each ending at the strongest boundary within the limit, with its strength."""
     if len(text) <= max_chars:
         return [(text, Strength.SENTENCE)] if text else []
     found = boundaries(text)
@@ -77,11 +77,11 @@ def _cut(text: str, max_chars: int) -> list[tuple[str, Strength]]:
 
 
 def _best(text: str, places: dict[Strength, list[int]], start: int, reach: int) -> int:
-    """Where to end the part that begins at `start`: after it, `reach` at most."""
+    """Return the end of the part that begins at `start`: at least `start` + 1, at most `reach`."""
     sentences = places[Strength.SENTENCE]
     if (last := bisect_right(sentences, reach) - 1) >= 0 and sentences[last] > start:
         return sentences[last]
-    # The sentence must be broken: into parts of about one length, so that no single word is left over for the last.
+    # The sentence must be broken. Parts of similar length avoid a single word in the last.
     next_end = sentences[last + 1] if last + 1 < len(sentences) else len(text)
     parts = -(-(next_end - start) // (reach - start))
     aim = start + (next_end - start) / parts
@@ -89,7 +89,7 @@ def _best(text: str, places: dict[Strength, list[int]], start: int, reach: int) 
         here = places[strength]
         if inside := here[bisect_right(here, start) : bisect_right(here, reach)]:
             return min(inside, key=lambda place: abs(place - aim))
-    # One endless word: keep letters and their accents together where that leaves anything.
+    # A word longer than the limit: keep letters and their accents together if possible.
     end = reach
     while end > start + 1 and (unicodedata.category(text[end])[0] == "M" or text[end] in "\u200c\u200d"):
         end -= 1

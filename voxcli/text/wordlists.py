@@ -1,4 +1,4 @@
-"""Languages of one script, told apart by their commonest words (function_words.txt) and by letters of their own."""
+"""Distinguish languages of one script by their most frequent words (function_words.txt) and by special letters."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from pathlib import Path
 
 __all__ = ["cyrillic_languages", "latin_languages", "small_words"]
 
-ENOUGH = 1.5  # signs of another language than English: a word that English never has is one
-AHEAD = 2.5  # times as many as words of English
-DENSITY = 0.15  # of the words
-RIVAL = 0.7  # of the best language's score: with less, another one is out of question
+ENOUGH = 1.5  # minimum evidence of another language than English; a word that English never has counts 1
+AHEAD = 2.5  # minimum ratio of that evidence to words of English
+DENSITY = 0.15  # minimum ratio of that evidence to all words
+RIVAL = 0.7  # minimum ratio to the best language's score; languages below it are excluded
 
 ENGLISH = frozenset({"en"})
 CYRILLIC = ("ru", "uk", "be", "bg", "sr")
 _WORD = re.compile(
     r"(?:^|(?P<start>[.!?:]\s+[\"'\u00bf\u00a1(]*)|(?<![^\W_]))(?P<word>[^\W\d_]+(?:['\u2019][^\W\d_]+)*)"
 )
-# Letters that English has not, and few other languages have. English borrows words with the first three.
+# Letters of a few languages and not of English. English borrows words with the first three.
 _LETTER = re.compile(
     "(?P<de_sv_fi>\u00e4)|(?P<de_sv_fi_tr_hu>\u00f6)|(?P<es>[\u00f1\u00bf\u00a1])"
     "|(?P<de>\u00df)|(?P<pt>[\u00e3\u00f5])|(?P<pl>[\u0142\u017c\u015b\u0107\u017a\u0144\u0119\u0105])|(?P<sv_da_no>\u00e5)|(?P<da_no>[\u00f8\u00e6])"
@@ -36,7 +36,7 @@ _ENDING = re.compile(
 
 @dataclass(frozen=True)
 class Entry:
-    """A word of the lists. sign: how much it speaks against English. weight: its part in the score of `languages`."""
+    """A word of the lists. sign: its evidence against English. weight: what it adds to the scores of `languages`."""
 
     sign: float
     weight: float
@@ -44,14 +44,14 @@ class Entry:
 
 
 def latin_languages(text: str) -> frozenset[str]:
-    """The languages in Latin letters that a text can be in; empty when nothing is sure."""
+    """Return the languages in Latin letters that a text can be in; empty if unsure."""
     lists = _lists()
     if _is_english(set(text.split())):
-        return ENGLISH  # most English says so without a look at every word
+        return ENGLISH  # decides most English texts without the slower steps below
     words = _words_of(text)
     english = words & lists["english"]
     if _is_english(words):
-        return ENGLISH  # nothing more is asked
+        return ENGLISH
     entries = _entries(latin=True)
     met = [entries[word] for word in words if word in entries]
     signs, scores = Counter[float](entry.sign for entry in met), _scores(met)
@@ -64,24 +64,24 @@ def latin_languages(text: str) -> frozenset[str]:
     best, score = scores.most_common(1)[0]
     against = len(english - lists[best])
     evidence = signs[1.0] + 0.5 * min(signs[0.5], 3)
-    enough = 2 * ENOUGH if text.isupper() else ENOUGH  # in capitals, names look as all else
+    enough = 2 * ENOUGH if text.isupper() else ENOUGH  # names can't be recognized in upper case
     if evidence < max(enough, AHEAD * against, DENSITY * len(words)):
         return frozenset()
     return _near(scores, score)
 
 
 def _is_english(words: set[str]) -> bool:
-    """Whether a quarter of the words are the commonest of English, and one of them is of no other language here."""
+    """Return whether a quarter of the words are frequent in English, and one of them is in no other language here."""
     found = words & _lists()["english"]
     return len(found) >= 2 and 4 * len(found) >= len(words) and not found.isdisjoint(_only_english())
 
 
 def cyrillic_languages(text: str, possible: frozenset[str]) -> frozenset[str]:
-    """Those of some languages in Cyrillic letters that a text can be in."""
+    """Return those of the `possible` languages in Cyrillic letters that a text can be in."""
     entries = _entries(latin=False)
     scores = _scores([entries[word] for word in _words_of(text) if word in entries])
     best = max((scores[language] for language in possible), default=0.0)
-    return frozenset(language for language in possible if scores[language] >= RIVAL * best)  # all of them without words
+    return frozenset(language for language in possible if scores[language] >= RIVAL * best)  # all, if no word is known
 
 
 def _scores(met: list[Entry]) -> Counter[str]:
@@ -97,9 +97,9 @@ def _near(scores: Mapping[str, float], best: float) -> frozenset[str]:
 
 
 def _words_of(text: str) -> set[str]:
-    """The words in small letters, and the first one of each sentence.
+    """Return the lower-case words and the first word of each sentence, in lower case.
 
-    Capitals mark names, which are made of words of any language. In a text all in capitals there is nothing else.
+    Other capitalized words are names, which may be of any language. In a text in upper case all words count.
     """
     if text.isupper():
         text = text.lower()
@@ -119,7 +119,7 @@ def _lists() -> Mapping[str, frozenset[str]]:
 
 
 def small_words(language: str) -> frozenset[str]:
-    """Its commonest words, none of them a noun that is counted; empty for a language without a list."""
+    """Return the most frequent words of a language, none of them a countable noun; empty if there is no list."""
     return _lists().get("english" if language == "en" else language, frozenset())
 
 
@@ -147,7 +147,7 @@ def _only_english() -> frozenset[str]:
 
 
 def _looks(words: set[str]) -> Iterator[tuple[list[str], float]]:
-    """For words that look foreign: the languages that they look like, and how much of a sign that is."""
+    """Yield for words that look foreign the languages that they look like, and the weight of that evidence."""
     for word in sorted(word for word in words if not word.isascii() or len(word) > 5):
         if match := _ENDING.search(word):
             yield [match.lastgroup or ""], 1.0

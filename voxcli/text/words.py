@@ -1,8 +1,8 @@
-"""Where words begin and end: a text as words, marks and gaps, in time that grows with its length.
+"""Split a text into words, punctuation and white space, in linear time.
 
-Word boundaries follow Unicode Standard Annex 29 where names and terms need them: letters, digits and their accents are
-one word, so are "don't", "e.g" and "3.5". Differently from it, an English "'s" and a French or Italian "l'" are tokens
-of their own, as "Anna's" is a form of "Anna". In scripts without spaces each letter is a token, but for katakana.
+Word boundaries follow Unicode Standard Annex 29 as far as names and terms need it: letters, digits and their accents
+are one word, and so are "don't", "e.g" and "3.5". In contrast to it, an English "'s" and a French or Italian "l'" are
+separate tokens, as "Anna's" is a form of "Anna". In scripts without spaces each letter is a token, except in katakana.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ class Token(NamedTuple):
 
 
 def tokens(text: str) -> list[Token]:
-    """The tokens of `text` in order; together they are all of it.
+    """Return the tokens of `text` in order; together they are the whole text.
 
     >>> [token.text for token in tokens("Anna's don't, 3.5")]
     ['Anna', "'s", ' ', "don't", ',', ' ', '3.5']
     """
     starts: list[int] = []
     ends: list[int] = []
-    glued = False  # whether a word goes on with what comes next
-    word = False  # whether the last token is a word with letters of a script that has spaces
+    glued = False  # whether the next run continues the last token
+    word = False  # whether the last token is a word in a script with spaces
 
     for match in _RUN.finditer(text):
         start, end = match.span()
@@ -63,7 +63,7 @@ def tokens(text: str) -> list[Token]:
             ends[-1] = end
             glued = word
         elif word and _joins(text, start):
-            if run in _APOSTROPHES and text[start + 1] in "sS" and not _goes_on(text, start + 2):
+            if run in _APOSTROPHES and text[start + 1] in "sS" and not _continues(text, start + 2):
                 starts.append(start)
                 ends.append(end)
                 glued = True
@@ -81,7 +81,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def _joins(text: str, place: int) -> bool:
-    """Whether the mark at `place`, behind a word, is inside it."""
+    """Return whether the punctuation at `place`, after a word, is inside the word."""
     before, mark, after = text[place - 1], text[place], text[place + 1 : place + 2]
     if not after or _UNSPACED.match(after):
         return False
@@ -90,6 +90,6 @@ def _joins(text: str, place: int) -> bool:
     return mark in "'\u2019\u00b7" and not before.isdigit() and after.isalpha()
 
 
-def _goes_on(text: str, place: int) -> bool:
+def _continues(text: str, place: int) -> bool:
     after = text[place : place + 1]
     return bool(after) and (after.isalnum() or after == "_" or unicodedata.category(after)[0] == "M")
