@@ -25,9 +25,10 @@ SIMILAR = 0.5  # how much of a text and its normalized form is the same
 
 def is_filelist(text: str) -> bool:
     """Whether every line has the same few bars and begins with the name of a file, another in each."""
-    rows = list(_sample(text))
-    if not rows:
+    first = next(_sample(text), [])
+    if len(first) < 2 or not _FILE_LIKE.fullmatch(first[0]):
         return False
+    rows = list(_sample(text))
     widths = {len(cells) for cells in rows}
     names = {cells[0].casefold() for cells in rows}
     return (

@@ -131,6 +131,7 @@ class _Builder:
         self._rows = 0
         self._ids: dict[str, Job] = {}
         self._registry = OutputRegistry[Job | str]()
+        self._folder = str(outputs.folder)
         for path in outputs.run_files:
             self._registry.claim(path, f"{path.name} of the output folder")
         self._path = lru_cache(maxsize=1024)(self._resolve)
@@ -145,7 +146,7 @@ class _Builder:
             return
         fields, extra = raw.fields, raw.extra
         try:
-            if not fields.keys() <= FIELDS or self.columns.mapping:
+            if raw.typed and (self.columns.mapping or not fields.keys() <= FIELDS):
                 fields, extra = self._split(raw)
             row = self._checked(fields, raw.typed)
         except ValidationError as error:
@@ -174,30 +175,33 @@ class _Builder:
             self._refuse(job, f"is already that of line {first.line}", f"id {quoted(job.id)}")
             if not names_its_file:
                 return
-        taken = self._registry.claim(job.out, job)
+        if names_its_file:
+            taken = self._registry.claim(job.out, job)
+        else:  # pathlib takes as long to make a string of a path as to make the path
+            taken = self._registry.claim_in(self._folder, job.out.name, job)
         if taken is not None:
             self._refuse(job, f"is already that of {_named(taken)}")
 
     def _split(self, raw: RawRow) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """Fields by their own names, and all else. Tables have this done for their header."""
-        if not raw.typed:
-            return raw.fields, raw.extra
+        """Separate the fields of a JSON object, by their own names, from all else. Tables do this for their header."""
         fields, extra = self.columns.split(raw.fields)
         return (fields | extra, NOTHING) if self.columns.strict else (fields, extra)
 
     def _checked(self, fields: Mapping[str, Any], typed: bool) -> Mapping[str, Any]:
         """Raises ValidationError. Numbers may stand in quotes; so may whole ones have a point. None says nothing."""
-        if None in fields.values():  # but a text that is null is there, and empty
+        if typed and None in fields.values():  # but a text that is null is there, and empty
             fields = {name: value for name, value in fields.items() if value is not None or name == "text"}
             if fields.get("text", "") is None:
                 fields["text"] = ""
+        checked: Mapping[str, Any]
         try:
-            return cast(Mapping[str, Any], CHECKER.validate_python(fields, strict=typed))
+            checked = CHECKER.validate_python(fields, strict=typed)
         except ValidationError:
             converted = with_numbers(fields)
             if converted == fields and all(type(converted[name]) is type(fields[name]) for name in fields):
                 raise
-            return cast(Mapping[str, Any], CHECKER.validate_python(converted, strict=typed))
+            checked = CHECKER.validate_python(converted, strict=typed)
+        return checked
 
     def finish(self) -> None:
         """What shows only when all lines are there."""

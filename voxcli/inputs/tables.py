@@ -73,7 +73,8 @@ def _is_grid(lines: Sequence[str], delimiter: str) -> bool:
     if delimiter not in lines[0] or any(_NUMBER.search(line) for line in lines if delimiter == ","):
         return False
     rows = [_cells(line, delimiter) for line in lines]
-    if len({len(cells) for cells in rows}) > 1 or not all(cell.strip() for cell in rows[0]):
+    widths = {len(cells) for cells in rows}
+    if len(widths) > 1 or widths == {1} or not all(cell.strip() for cell in rows[0]):  # 1: delimiters in quotes alone
         return False
     if delimiter == "\t":
         return any(cells[0] for cells in rows[1:]) and not all(_PAGE.fullmatch(cells[-1].strip()) for cells in rows)
@@ -121,7 +122,7 @@ def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) ->
         if isinstance(cells, str):
             yield Problem(line, cells)
             return
-        values = [cell.strip() for cell in cells]
+        values = list(map(str.strip, cells))
         if not any(values):
             continue
         if reader is not None:
@@ -143,8 +144,10 @@ class RowReader:
 
     def __init__(self, header: Header, delimiter: str):
         self.header = header
-        self.optional = [name for _, name in header.fields if name != "text"]
-        self.numbers = [name for name in self.optional if name in NUMBERS] if delimiter in ";\t" else []
+        self.names = [name for _, name in header.fields]
+        self.places = [place for place, _ in header.fields]
+        self.in_order = self.places == list(range(len(self.places)))
+        self.numbers = [name for name in self.names if name in NUMBERS] if delimiter in ";\t" else []
         self.strict_points = delimiter == ";"
 
     def row(self, line: int, values: Sequence[str]) -> RawRow | Problem:
@@ -154,11 +157,12 @@ class RowReader:
             return Problem(
                 line, f"{counted(count, 'cell')}, the header has {self.header.width}: quote a cell with the delimiter"
             )
-        fields = {name: values[place] for place, name in self.header.fields if place < count and values[place]}
-        fields.setdefault("text", "")
-        for name in self.optional:
-            if fields.get(name) in (MISSING_IDS if name == "id" else MISSING):
-                del fields[name]
+        if count < self.header.width:
+            values = [*values, *[""] * (self.header.width - count)]
+        cells = values if self.in_order else [values[place] for place in self.places]
+        fields = dict(zip(self.names, cells, strict=False))
+        if "" in values or not MISSING.isdisjoint(values):
+            fields = {name: cell for name, cell in fields.items() if not _is_missing(name, cell)}
         for name in self.numbers:
             if name in fields:
                 try:
@@ -167,8 +171,13 @@ class RowReader:
                     return Problem(line, f"{name}: {error}")
         if not self.header.extra:
             return RawRow(line, fields, typed=False)
-        extra = {name: values[place] for place, name in self.header.extra if place < count and values[place]}
+        extra = {name: values[place] for place, name in self.header.extra if values[place]}
         return RawRow(line, fields, False, extra)
+
+
+def _is_missing(name: str, cell: str) -> bool:
+    """Whether a cell is empty or says "none". A text always counts as given: an empty one is refused by itself."""
+    return name != "text" and (not cell or cell in (MISSING_IDS if name == "id" else MISSING))
 
 
 def _records(text: str, layout: Layout, tall: list[int] | None = None) -> Iterator[tuple[int, Sequence[str]]]:

@@ -34,6 +34,10 @@ class OutputRegistry(Generic[Owner]):
         folder, _, name = str(path).rpartition(os.sep)  # os.path.split takes three times as long
         if not folder and path.is_absolute():
             folder = path.anchor
+        return self.claim_in(folder, name, owner)
+
+    def claim_in(self, folder: str, name: str, owner: Owner) -> Owner | None:
+        """Give the file `name` of a folder to `owner`. The same as `claim`, for callers who have the parts."""
         number = self._numbers.get(folder)
         if number is None:
             number = self._number(folder)
