@@ -41,7 +41,7 @@ InputFormat = Annotated[
         metavar="FORMAT",
         autocompletion=complete(input_words),
         show_default="by content and name",
-        help="jsonl, json, csv, tsv, filelist, text, markdown, srt, vtt, xlsx or ods.",
+        help="jsonl, json, csv, tsv, filelist, text, markdown, ssml, srt, vtt, xlsx or ods.",
     ),
 ]
 Encoding = Annotated[

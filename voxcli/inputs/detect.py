@@ -7,16 +7,19 @@ import re
 from collections.abc import Mapping
 from typing import Literal
 
+from voxcli.inputs import refusals
+from voxcli.inputs.beginning import MAX_BEGINNING
 from voxcli.inputs.captions import is_timing
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.filelist import is_filelist
-from voxcli.inputs.lookalikes import LATEX, MARKUP, PROGRAM, SETTINGS, STATEMENTS, TRANSLATIONS, lookalike
+from voxcli.inputs.lookalikes import is_markdown, lookalike
 from voxcli.inputs.markdown import SUFFIXES as MARKDOWN
 from voxcli.inputs.rows import DECODER
 from voxcli.inputs.signatures import Refusal
+from voxcli.inputs.ssml import is_ssml
 from voxcli.inputs.tables import find_layout, is_table
 
-Format = Literal["jsonl", "json", "csv", "tsv", "filelist", "text", "markdown", "srt", "vtt", "xlsx", "ods"]
+Format = Literal["jsonl", "json", "csv", "tsv", "filelist", "text", "markdown", "ssml", "srt", "vtt", "xlsx", "ods"]
 
 _BY_SUFFIX: Mapping[str, Format] = {
     ".jsonl": "jsonl",
@@ -25,33 +28,37 @@ _BY_SUFFIX: Mapping[str, Format] = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
+    ".ssml": "ssml",
     **dict.fromkeys(MARKDOWN, "markdown"),
 }
-_SAVE_TEXT = "save its text as .txt or .md"
-_NO_TEXT_COLUMN = Refusal(
-    "a table without a column 'text'", "name the one to speak with --map text=COLUMN, and all of them in its first line"
-)
-_HTML = Refusal("an HTML page", f"{_SAVE_TEXT}, or `pandoc FILE -t plain --wrap=none -o FILE.txt`")
-_XML = Refusal("an XML document", _SAVE_TEXT)
-_OTHER_SUBTITLES = Refusal("subtitles of another kind than .srt and .vtt", "convert them to .srt")
 _NOT_READ: Mapping[str, Refusal] = {
-    **dict.fromkeys((".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf"), SETTINGS),
-    **dict.fromkeys((".po", ".pot", ".properties", ".strings", ".resx", ".xliff", ".xlf"), TRANSLATIONS),
-    **dict.fromkeys((".py", ".js", ".ts", ".css", ".c", ".h", ".cpp", ".java", ".rs", ".go", ".sh", ".ps1"), PROGRAM),
-    ".sql": STATEMENTS,
-    **dict.fromkeys((".html", ".htm", ".xhtml"), _HTML),
-    ".xml": _XML,
-    ".tex": LATEX,
-    **dict.fromkeys((".rst", ".org", ".adoc", ".textile", ".wiki"), MARKUP),
-    **dict.fromkeys((".ass", ".ssa", ".sbv", ".sub", ".lrc", ".ttml", ".textgrid"), _OTHER_SUBTITLES),
+    **dict.fromkeys((".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".env"), refusals.SETTINGS),
+    **dict.fromkeys((".po", ".pot", ".properties", ".strings", ".resx", ".xliff", ".xlf"), refusals.TRANSLATIONS),
+    **dict.fromkeys(
+        (".py", ".js", ".ts", ".css", ".c", ".h", ".cpp", ".java", ".rs", ".go", ".sh", ".ps1", ".rb", ".php"),
+        refusals.PROGRAM,
+    ),
+    ".sql": refusals.STATEMENTS,
+    **dict.fromkeys((".html", ".htm", ".xhtml"), refusals.HTML),
+    **dict.fromkeys((".xml", ".fb2", ".svg"), refusals.XML),
+    ".tex": refusals.LATEX,
+    **dict.fromkeys((".rst", ".org", ".adoc", ".asciidoc", ".textile", ".wiki", ".mediawiki"), refusals.MARKUP),
+    **dict.fromkeys((".fountain", ".fdx"), refusals.SCREENPLAY),
+    **dict.fromkeys((".rpy", ".ink", ".twee", ".tw", ".yarn"), refusals.GAME),
+    **dict.fromkeys((".ass", ".ssa", ".sbv", ".sub", ".lrc", ".ttml", ".smi", ".textgrid"), refusals.SUBTITLES),
+    **dict.fromkeys((".eml", ".mbox"), refusals.MAIL),
+    **dict.fromkeys((".vcf", ".ics"), refusals.CARDS),
+    ".bib": refusals.SETTINGS,
 }
-BEGINNING = 4096  # characters in which a document says what it is
 _PROLOG = r"\s*(?:<\?xml[^>]*\?>\s*)?(?:<!--(?:[^-]|-(?!->))*-->\s*)*"
 _HTML_START = re.compile(_PROLOG + r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
-_XML_START = re.compile(r"\s*<(?:\?xml|rss|feed|tt|TEI|FictionBook|svg)\b(?![^<]*<speak\b)")
+_XML_START = re.compile(
+    r"\s*<(?:\?xml|!DOCTYPE\s+(?!speak\b)|rss\b|feed\b|tt\b|TEI\b|FictionBook\b|svg\b)(?![^<]*<(?:speak|!DOCTYPE\s+speak)\b)"
+)
 _OTHER_CUES = re.compile(
     r"\s*(?:\[Script Info\]|\{\d+\}\{\d*\}|\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n|\[\d\d:\d\d\.\d\d\d?\]"
-    r"|\[[\d:.,]{5,12} --> [\d:.,]{5,12}\]|File type = \"ooTextFile\")"
+    r"|\[[\d:.,]{5,12} --> [\d:.,]{5,12}\]|File type = \"ooTextFile\""
+    r"|\[(?:ti|ar|al|by|au|length|offset|re|ve):[^\]\n]{0,200}\]|\[INFORMATION\])"
 )
 _VTT_START = re.compile(r"\s*WEBVTT(?:[ \t\n]|\Z)")
 _ARRAY = re.compile(r'\s*\[\s*(?:\{\s*["\'}]|\]\s*\Z)')  # of objects, or empty
@@ -65,11 +72,11 @@ def detect(text: str, suffix: str, columns: Columns) -> Format | Refusal:
 
 def _by_content(text: str) -> Format | Refusal | None:
     """What says itself what it is."""
-    beginning = text[:BEGINNING]
+    beginning = text[:MAX_BEGINNING]
     if _HTML_START.match(beginning):
-        return _HTML
+        return refusals.HTML
     if _XML_START.match(beginning):
-        return _XML
+        return refusals.XML
     if _VTT_START.match(beginning):
         return "vtt"
     lines = [line for line in beginning.split("\n") if line.strip()][:2]
@@ -78,7 +85,9 @@ def _by_content(text: str) -> Format | Refusal | None:
     ):
         return "srt"
     if _OTHER_CUES.match(beginning):
-        return _OTHER_SUBTITLES
+        return refusals.SUBTITLES
+    if is_ssml(text):
+        return "ssml"
     return _json_kind(text)
 
 
@@ -140,5 +149,5 @@ def _by_shape(text: str, columns: Columns) -> Format | Refusal:
     if is_filelist(text):
         return "filelist"
     if is_table(text):
-        return _NO_TEXT_COLUMN
-    return lookalike(text[:BEGINNING]) or "text"
+        return refusals.NO_TEXT_COLUMN
+    return lookalike(text) or ("markdown" if is_markdown(text) else "text")

@@ -19,6 +19,7 @@ from voxcli.inputs.markdown import read_markdown, read_whole
 from voxcli.inputs.rows import RawRow, Remarks, read_json, read_json_lines, read_lines
 from voxcli.inputs.signatures import Refusal, binary_kind, unreadable_kind
 from voxcli.inputs.spreadsheet import read_spreadsheet
+from voxcli.inputs.ssml import read_ssml
 from voxcli.inputs.tables import Layout, find_layout, read_table
 from voxcli.terminal import counted
 
@@ -130,6 +131,8 @@ def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterato
             return read_cues(text, remarks)
         case "xlsx" | "ods":
             return read_spreadsheet(document.name, document.data, document.format, columns, remarks)
+        case "ssml":
+            return read_ssml(text, remarks)
         case "text":
             return read_lines(text, remarks)
 
@@ -141,18 +144,23 @@ def read_prose(document: Document, remarks: Remarks) -> str:
             return document.text
         case "markdown":
             return read_whole(document.text, remarks)
+        case "ssml":
+            return "\n\n".join(_texts(document, read_ssml(document.text, remarks)))
         case "srt" | "vtt":
-            rows = list(read_cues(document.text, remarks))
-            for row in rows:
-                if isinstance(row, Problem):
-                    raise InputError(f"{document.name}: {row}")
-            return "\n".join(row.fields["text"] for row in rows if isinstance(row, RawRow))
+            return "\n".join(_texts(document, read_cues(document.text, remarks)))
     printable = document.name if document.name != "stdin" else STDIN
     raise InputError(
         f"{document.name} is {_kind(document.format)}, not one text: speak its lines with "
         f"`voxcpm2 batch {printable} -o FOLDER`"
         + ("" if document.data else ", or take it as it is with --input-format text")
     )
+
+
+def _texts(document: Document, rows: Iterator[RawRow | Problem]) -> Iterator[str]:
+    for row in rows:
+        if isinstance(row, Problem):
+            raise InputError(f"{document.name}: {row}")
+        yield row.fields["text"]
 
 
 def _kind(named: Format) -> str:
@@ -163,6 +171,7 @@ def _kind(named: Format) -> str:
         "tsv": "a table",
         "filelist": "a list of recordings and texts",
         "markdown": "Markdown",
+        "ssml": "SSML",
         "srt": "SubRip subtitles",
         "vtt": "WebVTT subtitles",
         "xlsx": "a spreadsheet",
@@ -173,7 +182,8 @@ def _kind(named: Format) -> str:
 
 def describe(document: Document, rows: int | None, remarks: Remarks) -> str:
     """What it was taken for: `a table of 40 rows, columns id, text, voice`. `rows`: None where it is one text."""
-    unit = {"text": "line", "markdown": "paragraph", "srt": "cue", "vtt": "cue", "jsonl": "line", "json": "object"}
+    unit = {"text": "line", "markdown": "paragraph", "ssml": "text", "srt": "cue", "vtt": "cue"}
+    unit |= {"jsonl": "line", "json": "object"}
     what = _kind(document.format)
     if rows is not None:
         what += f" of {counted(rows, unit.get(document.format, 'row'))}"
