@@ -92,7 +92,7 @@ def test_an_invalid_lexicon_is_reported_before_anything_is_spoken(capsys: pytest
     Path("bad.tsv").write_text("a b\n")
     manifest({"id": "a", "text": "Hello."}, {"id": "b", "text": "Hello.", "lexicon": "bad.tsv"})
     assert run(["batch", "lines.jsonl", "-o", "out", "--lexicon", "bad.tsv"]) == 2
-    message = "lexicon bad.tsv, line 1: no tab between the word and what is said for it: 'a b'\n"
+    message = "lexicon bad.tsv, line 1: no tab between the word and its pronunciation: 'a b'\n"
     assert capsys.readouterr().err == f"voxcpm2: {message}"
     assert run(["batch", "lines.jsonl", "-o", "out"]) == 2
     assert capsys.readouterr().err == f"voxcpm2: lines.jsonl: line 2: {message}"

@@ -1,4 +1,4 @@
-"""What lines leave open is said by the command, its preset and the defaults file, in that order."""
+"""Values that lines don't set come from the command, its preset and the defaults file, in that order."""
 
 from __future__ import annotations
 

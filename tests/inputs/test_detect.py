@@ -1,4 +1,4 @@
-"""What a file is: by its content first, then by its name; prose stays prose whatever it looks like."""
+"""The format is detected from the content, then from the name; prose is never anything else."""
 
 from __future__ import annotations
 

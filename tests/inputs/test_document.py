@@ -1,4 +1,4 @@
-"""A file that somebody hands in, by name, as stdin or through a pipe: read for what it is, or refused by name."""
+"""A file, stdin or a pipe is read in its detected format, or refused by name."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_the_map_of_columns_is_checked() -> None:
 
 
 def test_one_text_of_a_file_is_the_words_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, data, text, told in (
+    for name, data, text, reported in (
         ("a.txt", b"# One\n\nTwo.", "# One\n\nTwo.", ""),
         (
             "a.md",
@@ -136,7 +136,7 @@ def test_one_text_of_a_file_is_the_words_of_it(tmp_path: Path, capsys: pytest.Ca
         path = tmp_path / name
         path.write_bytes(data)
         assert TextOptions(None, path).read() == text
-        assert capsys.readouterr().err == "".join(f"voxcpm2: {path}: {line}\n" for line in told.splitlines())
+        assert capsys.readouterr().err == "".join(f"voxcpm2: {path}: {line}\n" for line in reported.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -175,8 +175,8 @@ def test_the_plan_says_what_the_file_was_taken_for(
     monkeypatch.chdir(tmp_path)
     Path("a.txt").write_text("Line;Character;Mood\nHello.;;glad\nBye.;;sad\n")
     assert run(["batch", "a.txt", "-o", "out", "--dry-run", "--map", "text=line"]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[:2] == [
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:2] == [
         "a.txt: a table of 2 rows, columns Line, Character, Mood",
         "unknown fields kept as extra: Character, Mood",
     ]

@@ -1,4 +1,4 @@
-"""What encoding a file has: told by its bytes where they tell it, refused where they could be several."""
+"""The encoding of a file is detected from its bytes; ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -63,9 +63,7 @@ def test_western_text_of_windows_is_read_and_said_so(name: str) -> None:
 )
 def test_other_encodings_are_refused_and_read_where_they_are_named(encoding: str, text: str) -> None:
     data = f"One.\n{text}".encode(encoding)
-    with pytest.raises(
-        ManifestError, match="line 2: not UTF-8 text, and its encoding can't be told: name it with --enc"
-    ):
+    with pytest.raises(ManifestError, match="line 2: not UTF-8 text, and its encoding is unknown: name it with --enc"):
         decode(data, "a.txt")
     assert decode(data, "a.txt", encoding) == Decoded(f"One.\n{text}", encoding)
 

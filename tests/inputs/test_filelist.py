@@ -47,7 +47,7 @@ def test_files_of_one_name_in_two_folders_keep_them_apart() -> None:
 def test_columns_that_could_both_be_the_text_are_a_problem() -> None:
     (problem,) = read_filelist("a_1|Hello there, you.|Bonjour, vous.\na_2|Good night.|Bonne nuit.", Remarks())
     assert isinstance(problem, Problem)
-    assert "which of 3 columns holds the text can't be told: name them in a first line" in problem.message
+    assert "the text may be in several of the 3 columns: name them in a first line" in problem.message
 
 
 def test_a_line_of_another_width_further_down_is_a_problem() -> None:

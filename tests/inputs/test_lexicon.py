@@ -36,13 +36,13 @@ def test_a_table_and_yaml_say_the_same(tmp_path: Path, name: str, content: str |
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "told"),
+    ("name", "content", "message"),
     [
-        ("a.tsv", "a\tb\nc d\n", "lexicon a.tsv, line 2: no tab between the word and what is said for it: 'c d'"),
+        ("a.tsv", "a\tb\nc d\n", "lexicon a.tsv, line 2: no tab between the word and its pronunciation: 'c d'"),
         (
             "a.tsv",
             "a\tb\n\nc\td\te\n",
-            "lexicon a.tsv, line 3: 3 cells; a lexicon has two, the word and what is said for it",
+            "lexicon a.tsv, line 3: 3 cells; a lexicon has two, the word and its pronunciation",
         ),
         ("a.tsv", "a\t\n", "lexicon a.tsv, line 1: the spoken form of 'a' is missing"),
         ("a.tsv", "a\tb\na\tc\n", "lexicon a.tsv, line 2: 'a' has two spoken forms: 'b' and 'c'"),
@@ -50,17 +50,17 @@ def test_a_table_and_yaml_say_the_same(tmp_path: Path, name: str, content: str |
         (
             "a.yaml",
             "a: b\nc: [d]\n",
-            "lexicon a.yaml, line 2: 'c': only `word: what is said`, one a line, is taken here",
+            "lexicon a.yaml, line 2: 'c': only lines `word: pronunciation` are allowed",
         ),
         (
             "a.yaml",
             "- a\n- b\n",
-            "lexicon a.yaml, line 1: the file: only `word: what is said`, one a line, is taken here",
+            "lexicon a.yaml, line 1: the file: only lines `word: pronunciation` are allowed",
         ),
         (
             "a.yaml",
             "a: &x b\nc: *x\n",
-            "lexicon a.yaml, line 2: 'c': only `word: what is said`, one a line, is taken here",
+            "lexicon a.yaml, line 2: 'c': only lines `word: pronunciation` are allowed",
         ),
         ("a.yaml", "a: b\nc:\n", "lexicon a.yaml, line 2: the spoken form of 'c' is missing"),
         ("a.yaml", "a: b\n  c: d\n", "lexicon a.yaml, line 2: "),
@@ -71,18 +71,18 @@ def test_a_table_and_yaml_say_the_same(tmp_path: Path, name: str, content: str |
     ],
 )
 def test_what_is_wrong_is_told_in_one_line_with_its_number(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str | bytes | None, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: str | bytes | None, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     path = Path(name) if content is None else lexicon(Path(name), content)
     with pytest.raises(InputError) as caught:
         read_lexicon(path)
-    assert str(caught.value).startswith(told)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "yaml"])
 def test_a_lexicon_of_a_hundred_thousand_entries_is_read(tmp_path: Path, suffix: str) -> None:
     between = "\t" if suffix == "tsv" else ": "
-    content = "".join(f"name{number}{between}said {number}\n" for number in range(100_000))
+    content = "".join(f"name{number}{between}spoken {number}\n" for number in range(100_000))
     assert len(read_lexicon(lexicon(tmp_path / f"a.{suffix}", content))) == 100_000

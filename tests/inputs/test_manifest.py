@@ -231,8 +231,8 @@ def test_a_described_continuation_names_both(tmp_path: Path) -> None:
 
 def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     source = write(tmp_path, {"text": "a"}, "{", {"text": "b", "seed": "x", "cfg": "y"}, {"out": 3})
-    told = problems(source, tmp_path / "out")
-    assert [problem.split(":")[0] for problem in told] == ["line 2", "line 3", "line 3", "line 4", "line 4"]
+    found = problems(source, tmp_path / "out")
+    assert [problem.split(":")[0] for problem in found] == ["line 2", "line 3", "line 3", "line 4", "line 4"]
 
 
 def test_doubles_on_one_line_of_an_array_are_doubles_too(tmp_path: Path) -> None:
@@ -248,8 +248,8 @@ def test_the_format_of_the_command_holds_for_names_that_can_have_it(tmp_path: Pa
 
 @pytest.mark.parametrize("second", ["Take", "take", "TAKE"])
 def test_ids_that_differ_at_most_in_case_are_doubles(tmp_path: Path, second: str) -> None:
-    told = problems(write(tmp_path, {"id": "Take", "text": "a"}, {"id": second, "text": "b"}), tmp_path / "out")
-    assert told[0] == f"line 2: id {second!r} is already that of line 1"
+    found = problems(write(tmp_path, {"id": "Take", "text": "a"}, {"id": second, "text": "b"}), tmp_path / "out")
+    assert found[0] == f"line 2: id {second!r} is already that of line 1"
 
 
 def test_one_cause_is_one_problem(tmp_path: Path) -> None:
@@ -257,7 +257,7 @@ def test_one_cause_is_one_problem(tmp_path: Path) -> None:
     assert problems(write(tmp_path, *rows), tmp_path / "out") == [
         "line 2: id 'a' is already that of line 1",
         "line 3: id 'A' is already that of line 1",
-        "line 3: output 'a.wav' is already that of line 1",  # said by itself: another cause
+        "line 3: output 'a.wav' is already that of line 1",  # reported by itself: another cause
     ]
 
 
@@ -314,10 +314,10 @@ def test_a_hundred_thousand_lines_are_checked_each_and_counted(tmp_path: Path) -
     rows = [{"id": f"line-{n}", "text": f"Line {n}."} for n in range(100_000)]
     rows[70_000]["steps"] = 1
     rows[99_999]["id"] = "LINE-0"
-    told = problems(write(tmp_path, *rows), tmp_path / "out")
-    assert told[0] == "line 70001: steps must be from 2 to 1000, not 1"
-    assert told[1] == "line 100000: id 'LINE-0' is already that of line 1"
-    assert len(told) == 2  # that its file is a double too goes without saying
+    found = problems(write(tmp_path, *rows), tmp_path / "out")
+    assert found[0] == "line 70001: steps must be from 2 to 1000, not 1"
+    assert found[1] == "line 100000: id 'LINE-0' is already that of line 1"
+    assert len(found) == 2  # its file, which is a double too, is not reported
     del rows[70_000], rows[-1]
     assert len(read_jobs(write(tmp_path, *rows), tmp_path / "out")) == 99_998
 
@@ -332,9 +332,9 @@ def test_a_hundred_thousand_lines_take_less_than_300_mb(tmp_path: Path, reposito
         "print([line for line in open('/proc/self/status') if line.startswith('VmHWM')][0])"
     )
     command = [sys.executable, "-c", code, "batch", source, "-o", "out", "--dry-run"]
-    told = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout.split()
-    assert told[1:9] == ["JSON", "Lines", "of", "100000", "lines", "100000", "lines", "to"]
-    assert told[-3] == "VmHWM:" and int(told[-2]) < 300_000
+    found = subprocess.run(command, cwd=repository, capture_output=True, text=True, check=True).stdout.split()
+    assert found[1:9] == ["JSON", "Lines", "of", "100000", "lines", "100000", "lines", "to"]
+    assert found[-3] == "VmHWM:" and int(found[-2]) < 300_000
 
 
 @pytest.mark.parametrize("field", ["ref", "prompt_audio"])
@@ -428,14 +428,14 @@ def test_a_file_can_not_be_a_folder_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("out", ["a" * 252 + ".wav", "é" * 126 + ".wav", "a" * 252, "b" * 256 + "/a.wav"])
 def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, out: str) -> None:
-    (told,) = problems(write(tmp_path, {"text": "a", "out": out}), tmp_path / "out")
-    assert told.startswith("line 1: out has a name of more than 255 bytes")
+    (found,) = problems(write(tmp_path, {"text": "a", "out": out}), tmp_path / "out")
+    assert found.startswith("line 1: out has a name of more than 255 bytes")
     longest = {"text": "a", "out": "a" * 251 + ".wav"}
     assert read_jobs(write(tmp_path, longest), tmp_path / "out")[0].out.name == longest["out"]
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
+    ("row", "found"),
     [
         ({"out": "a/" * 3000 + "x.wav"}, "its file can't have the path '{out}"),
         ({"ref": "a\\" + "x" * 300}, "ref 'a\\\\xxx"),
@@ -448,23 +448,23 @@ def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path, out: str) -> No
     ],
 )
 def test_a_name_too_long_for_the_system_is_a_problem_of_its_line(
-    tmp_path: Path, row: dict[str, Any], told: str
+    tmp_path: Path, row: dict[str, Any], found: str
 ) -> None:
     source = write(tmp_path, {"text": "a"}, {"text": "b"} | row, {"text": "c", "steps": 1})
     first, second = problems(source, tmp_path / "out")
-    assert first.startswith(f"line 2: {told.format(out=str(tmp_path / 'out')[:20])}")
-    assert first.endswith(": File name too long") or "character" in told or "preset" in row
+    assert first.startswith(f"line 2: {found.format(out=str(tmp_path / 'out')[:20])}")
+    assert first.endswith(": File name too long") or "character" in found or "preset" in row
     assert second.startswith("line 3: ")
 
 
 @pytest.mark.parametrize("preset", ["a\0b.yaml", "a\0b"])
 def test_a_preset_with_a_nul_is_a_problem_of_its_line(tmp_path: Path, preset: str) -> None:
-    (told,) = problems(write(tmp_path, {"text": "a", "preset": preset}), tmp_path / "out")
-    assert told.startswith("line 1: no preset ")
+    (found,) = problems(write(tmp_path, {"text": "a", "preset": preset}), tmp_path / "out")
+    assert found.startswith("line 1: no preset ")
 
 
 @pytest.mark.parametrize(
-    ("out", "told"),
+    ("out", "found"),
     [
         ("results.jsonl/a.wav", "out can't be inside results.jsonl: the run itself writes that file"),
         ("Results.JSONL/deep/a.wav", "out can't be inside Results.JSONL: the run itself writes that file"),
@@ -474,13 +474,13 @@ def test_a_preset_with_a_nul_is_a_problem_of_its_line(tmp_path: Path, preset: st
         ("file.wav/deep/a.wav", "out can't be inside {out}/file.wav: that is a file"),
     ],
 )
-def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, out: str, told: str) -> None:
+def test_a_place_where_no_file_can_be_written_is_refused(tmp_path: Path, out: str, found: str) -> None:
     folder = tmp_path / "out"
     (folder / "there.wav").mkdir(parents=True)
     (folder / "deep" / "there.wav").mkdir(parents=True)
     (folder / "file.wav").touch()
     lines = {"text": "a", "out": out}, {"text": "b", "out": "file.wav"}
-    assert problems(write(tmp_path, *lines), folder) == [f"line 1: {told.format(out=folder)}"]
+    assert problems(write(tmp_path, *lines), folder) == [f"line 1: {found.format(out=folder)}"]
 
 
 def test_an_id_whose_file_would_be_a_folder_that_is_there_is_refused(tmp_path: Path) -> None:

@@ -325,7 +325,7 @@ needs_limits = pytest.mark.skipif(sys.platform != "linux", reason="only Linux ke
 def test_what_is_refused_takes_no_memory(tmp_path: Path) -> None:
     found = read_with(tmp_path, {name: data for name, (data, _) in HOSTILE.items()}, 5_000_000, 1 << 26, 150)
     assert found.keys() == HOSTILE.keys()
-    assert all(told.startswith("a: it") for told in found.values()), found
+    assert all(message.startswith("a: it") for message in found.values()), found
 
 
 @needs_limits

@@ -10,7 +10,8 @@ MAX_BEGINNING = 4096  # characters
 
 @dataclass(frozen=True)
 class Beginning:
-    """start: the text from its first character that is no white space.  lines: its complete lines that are not blank.
+    """start: the text from its first character that is no white space.  lines: its complete lines that are not blank,
+    without white space at their ends.
 
     whole: nothing follows.
     """
@@ -24,7 +25,7 @@ class Beginning:
         start = text[:MAX_BEGINNING].lstrip()
         whole = len(text) <= MAX_BEGINNING
         complete = start if whole or "\n" not in start else start[: start.rindex("\n")]
-        return cls(start, tuple(line for line in complete.split("\n") if line.strip()), whole)
+        return cls(start, tuple(line.rstrip() for line in complete.split("\n") if line.strip()), whole)
 
     def count(self, pattern: re.Pattern[str]) -> int:
         """Return the number of lines that `pattern` matches at their start."""

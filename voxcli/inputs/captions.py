@@ -1,4 +1,4 @@
-"""Subtitles, SubRip (.srt) or WebVTT (.vtt), as lines to speak: a cue a line, its number the id, its tags dropped."""
+"""Subtitles, SubRip (.srt) or WebVTT (.vtt), as lines to speak: one per cue. Its number is the id; tags are dropped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLOCK = re.compile(r"(?:NOTE|STYLE|REGION)(?:[ \t].*)?")
 
 
 class Cue(NamedTuple):
-    """line: where it begins, from 1.  name: its number or identifier; may be empty."""
+    """line: its first line, from 1.  name: its number or identifier; may be empty."""
 
     line: int
     name: str
@@ -25,12 +25,12 @@ class Cue(NamedTuple):
 
 
 def is_timing(line: str) -> bool:
-    """Whether the line tells from when to when a cue is shown."""
+    """Whether the line holds the start and end time of a cue."""
     return _TIMING.fullmatch(line) is not None
 
 
 def read_cues(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """Rows of the cues. Ids are left out where they are not unique: then lines are numbered in their order."""
+    """Yield a row for each cue, without an id if the names are not unique: the lines are then numbered in order."""
     cues: list[Cue] = []
     for cue in _cues(text):
         if isinstance(cue, Problem):
@@ -62,7 +62,7 @@ def _cues(text: str) -> Iterator[Cue | Problem]:
 
 
 def _is_name(lines: list[str], number: int, web: bool) -> bool:
-    """The line over a cue's time: its number, or in WebVTT any line that stands below a blank one."""
+    """Whether a line above a cue's time is its name: a number, or in WebVTT any line below a blank one."""
     line = lines[number].strip()
     if web:
         return bool(line) and number > 0 and not lines[number - 1].strip()
@@ -76,7 +76,7 @@ def _in_note(lines: list[str], number: int) -> bool:
 
 
 def _words(lines: list[str], web: bool) -> str:
-    """A cue's text may have blank lines in it; in WebVTT a note may follow it."""
+    """Return the text of a cue. It may contain blank lines; in WebVTT a note may follow it."""
     kept = []
     skipped = False
     for number, line in enumerate(lines):

@@ -1,4 +1,4 @@
-"""Names of columns and of JSON fields -> fields of a line, in any case, or as `--map` says; all others are `extra`."""
+"""Map names of columns and of JSON fields to fields of a line, in any case, or by `--map`. All others are `extra`."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from voxcli.errors import InputError, quoted, shortened
 from voxcli.inputs.schema import FIELD_NAMES
 from voxcli.terminal import nearest
 
-MAX_NAMES = 1000  # different ones that are remembered, and counted: JSON may have another in each line
-MAX_DEPTH = 20  # of lists and objects in a value that is kept
+MAX_NAMES = 1000  # different names that are cached and counted: JSON may have new ones in each line
+MAX_DEPTH = 20  # nesting of a value that is kept
 MAX_LISTED = 20  # names in one message
 MAX_SHOWN = 40  # characters of a name
-# What others call the column of the text: named in a hint, never taken for it.
+# Other names of the text column: used in a hint, never as the text column.
 _TEXTS = ("line", "sentence", "transcript", "transcription", "utterance", "dialogue", "content", "script", "prompt")
 
 
 def parse_map(values: Iterable[str]) -> dict[str, str]:
-    """`text=Line,voice=Character` as {field: column}. Raises InputError."""
+    """Parse `text=Line,voice=Character` into {field: column}. Raises InputError."""
     found: dict[str, str] = {}
     for value in values:
         for pair in re.split(r",(?=\s*\w+\s*=)", value):
@@ -42,7 +42,7 @@ def parse_map(values: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Header:
-    """Where the cells of a row go: `fields` and `extra` are (place of the cell, name)."""
+    """The columns of a table: `fields` and `extra` are (index of the cell, name)."""
 
     fields: tuple[tuple[int, str], ...]
     extra: tuple[tuple[int, str], ...]
@@ -51,7 +51,7 @@ class Header:
 
 
 class Columns:
-    """mapping: {field: column} of `--map`.  strict: a name that is no field is a problem."""
+    """mapping: {field: column} of `--map`.  strict: an unknown name is a problem."""
 
     def __init__(self, mapping: Mapping[str, str] | None = None, *, strict: bool = False):
         self.mapping = dict(mapping or {})
@@ -61,7 +61,7 @@ class Columns:
         self._known: dict[str, str | None] = {}
 
     def field(self, name: str) -> str | None:
-        """The field that a column or key is; None for none."""
+        """Return the field that a column or key stands for; None if there is none."""
         try:
             return self._known[name]
         except KeyError:
@@ -75,7 +75,7 @@ class Columns:
         return found
 
     def split(self, values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Fields of a line, and what else its JSON object holds. Raises InputError for two names of one field."""
+        """Separate the fields of a JSON object from everything else. Raises InputError for two names of one field."""
         fields: dict[str, Any] = {}
         extra: dict[str, Any] = {}
         for name, value in values.items():
@@ -90,7 +90,7 @@ class Columns:
         return fields, extra
 
     def header(self, cells: Sequence[str]) -> Header:
-        """Raises InputError when it has no column for the text, or two of one name."""
+        """Read a header row. Raises InputError if it has no text column, or two columns with one name."""
         names = [cell.strip() for cell in cells]
         while names and not names[-1]:
             names.pop()
@@ -134,7 +134,7 @@ class Columns:
             self.unused[name] += 1
 
     def notes(self) -> list[str]:
-        """What to say of names that are no field."""
+        """Report the names that are no field."""
         if not self.unused:
             return []
         title = [f"{shortened(name)}{_like(name)}" for name in list(self.unused)[:MAX_LISTED]]
@@ -144,7 +144,7 @@ class Columns:
 
 
 def _kept(name: str, value: Any, depth: int = 0) -> Any:
-    """A value as results can hold it: JSON has no number that is not finite. Raises InputError."""
+    """Return a value in a form that results can hold: JSON has only finite numbers. Raises InputError."""
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if not isinstance(value, list | dict):
@@ -157,13 +157,13 @@ def _kept(name: str, value: Any, depth: int = 0) -> Any:
 
 
 def hint(name: str, known: Sequence[str] = FIELD_NAMES) -> str:
-    """What an unknown name may have been meant for."""
+    """Suggest the name that an unknown one was probably meant to be."""
     close = _close(name, known)
     return f": did you mean {close!r}?" if close else f": known are {', '.join(known)}"
 
 
 def likely_text(names: Iterable[str]) -> str | None:
-    """The one that may well be the column of the text, by another name."""
+    """Return the name that is probably the text column; None if there is none."""
     return next((name for name in names if _key(name[:MAX_SHOWN]) in _TEXTS or _close(name, ("text",))), None)
 
 

@@ -1,6 +1,6 @@
-"""`--defaults file.yaml`: what the lines of a manifest take where neither they, the options nor the preset say it.
+"""`--defaults file.yaml`: values for all lines of a manifest. Lines, options and the preset override them.
 
-ref: anna.wav        # paths start from this file's folder
+ref: anna.wav        # paths are relative to this file's folder
 steps: 16
 pause_after: 0.8
 """
@@ -23,11 +23,11 @@ from voxcli.voices.store import voice_path
 
 
 class DefaultFields(LineFields):
-    """All that a line may say, but what names the line itself and the preset, which has an option."""
+    """The fields of a line except those that identify it, and except the preset, which has an option."""
 
 
 def read_defaults(path: Path) -> LineDefaults:
-    """Raises InputError, naming the file and every field that is wrong."""
+    """Read a defaults file. Raises InputError that names the file and every invalid field."""
     values = read_yaml(path, "the defaults file")
     try:
         fields = DefaultFields.model_validate(values or {}, strict=True)

@@ -1,4 +1,4 @@
-"""What is this text? By what it says first, and by its file's name second, for files, stdin and pipes alike."""
+"""Detect the format of a text: first from its content, then from the file name; the same for files, stdin and pipes."""
 
 from __future__ import annotations
 
@@ -66,12 +66,15 @@ _OBJECT = re.compile(r"\{\s*(?:\}|\"(?:[^\"\\\n]|\\.)*\"\s*:|'(?:[^'\\\n]|\\.)*'
 
 
 def detect(text: str, suffix: str, columns: Columns) -> Format | Refusal:
-    """`suffix`: of the file's name, in small letters; empty where it has none, as stdin."""
+    """Return the format of a text, or why it is refused.
+
+    suffix: of the file name, in lower case; empty if there is none, as for stdin.
+    """
     return _by_content(text) or _by_name(text, suffix) or _by_shape(text, columns)
 
 
 def _by_content(text: str) -> Format | Refusal | None:
-    """What says itself what it is."""
+    """Detect formats that have a signature."""
     beginning = text[:MAX_BEGINNING]
     if _HTML_START.match(beginning):
         return refusals.HTML
@@ -101,7 +104,7 @@ def _json_kind(text: str) -> Format | None:
 
 
 def _past_comments(text: str) -> int:
-    """Where the first line begins that is neither blank nor a comment, without the space before it."""
+    """Return the index of the first character that is in no blank line, comment or indent."""
     start = 0
     while start < len(text):
         end = text.find("\n", start)
@@ -115,7 +118,7 @@ def _past_comments(text: str) -> int:
 
 
 def _spans_lines(text: str, start: int) -> bool:
-    """Whether the JSON object that begins there goes over several lines."""
+    """Whether the JSON object at `start` spans several lines."""
     end = text.find("\n", start)
     try:
         return end >= 0 and DECODER.raw_decode(text, start)[1] > end
@@ -124,7 +127,7 @@ def _spans_lines(text: str, start: int) -> bool:
 
 
 def _is_list(text: str) -> bool:
-    """Whether it is JSON from its first bracket to its last, unlike "[1] A note." or "[laughs] Hello."."""
+    """Whether the whole text is a JSON array, unlike "[1] A note." or "[laughs] Hello."."""
     try:
         return isinstance(json.loads(text), list)
     except ValueError:
@@ -143,7 +146,7 @@ def _by_name(text: str, suffix: str) -> Format | Refusal | None:
 
 
 def _by_shape(text: str, columns: Columns) -> Format | Refusal:
-    """What looks like something else in every line, though nothing says so; else it is text."""
+    """Detect formats without a signature from the form of their lines. Everything else is text."""
     if find_layout(text, columns) is not None:
         return "csv"
     if is_filelist(text):

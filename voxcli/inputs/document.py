@@ -1,4 +1,4 @@
-"""A file, stdin or a pipe that somebody handed in: opened, told what it is, decoded; its rows, or its whole text."""
+"""Open an input file, stdin or a pipe: detect its format, decode it, and read its rows or its whole text."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MAX_COLUMNS_SHOWN = 12
 
 @dataclass(frozen=True)
 class InputOptions:
-    """What the command says of its input.
+    """The options of a command for its input.
 
-    format:    one of FORMATS; None leaves it to the content and the name.
-    encoding:  None leaves it to the bytes.
-    mapping:   {field: column} of a table, or names in JSON.
+    format:    one of FORMATS; None: detected.
+    encoding:  None: detected.
+    mapping:   {field: column or JSON name}.
     strict:    an unknown column or field is a problem.
     """
 
@@ -48,7 +48,7 @@ AS_IT_IS = InputOptions()
 
 
 def format_named(name: str | None) -> Format | None:
-    """Raises InputError for a format there is not."""
+    """Return the format with this name. Raises InputError if there is none."""
     if name is None or name in FORMATS:
         return name
     raise InputError(f"--input-format is one of {', '.join(FORMATS)}, not {quoted(name)}")
@@ -56,7 +56,7 @@ def format_named(name: str | None) -> Format | None:
 
 @dataclass(frozen=True)
 class Document:
-    """name: for messages.  folder: that paths in it start from.  encoding: where it is not UTF-8."""
+    """name: for messages.  folder: base of relative paths in it.  encoding: its encoding unless that is UTF-8."""
 
     name: str
     folder: Path
@@ -67,9 +67,9 @@ class Document:
 
 
 def open_document(named: str, max_bytes: int, options: InputOptions, columns: Columns, what: str = "") -> Document:
-    """Read a file, or stdin (`-`). Raises InputError, naming what it is, when it can't be used.
+    """Read a file, or stdin (`-`). Raises InputError that names its kind if it can't be used.
 
-    what: how messages call it.
+    what: put before its name in messages.
     """
     name, folder, data = _load(named, max_bytes, what)
     suffix = Path(named).suffix.lower() if named != STDIN else ""
@@ -113,7 +113,7 @@ def _refused(name: str, named: str, kind: Refusal, more: str = "") -> InputError
 
 
 def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """All its rows in order. Raises InputError for a spreadsheet that can't be opened."""
+    """Yield the rows of a document in order. Raises InputError for a spreadsheet that can't be opened."""
     text = document.text
     match document.format:
         case "jsonl":
@@ -138,7 +138,7 @@ def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterato
 
 
 def read_prose(document: Document, remarks: Remarks) -> str:
-    """The whole as one text, blocks and cues as paragraphs and lines. Raises InputError for what has rows."""
+    """Return a document as one text, with blocks and cues as paragraphs and lines. Raises InputError if it has rows."""
     match document.format:
         case "text":
             return document.text
@@ -181,7 +181,7 @@ def _kind(named: Format) -> str:
 
 
 def describe(document: Document, rows: int | None, remarks: Remarks) -> str:
-    """What it was taken for: `a table of 40 rows, columns id, text, voice`. `rows`: None where it is one text."""
+    """Describe the detected format: `a table of 40 rows, columns id, text, voice`. rows: None for one text."""
     unit = {"text": "line", "markdown": "paragraph", "ssml": "text", "srt": "cue", "vtt": "cue"}
     unit |= {"jsonl": "line", "json": "object"}
     what = _kind(document.format)
@@ -195,6 +195,6 @@ def describe(document: Document, rows: int | None, remarks: Remarks) -> str:
 
 
 def notes(remarks: Remarks, columns: Columns) -> list[str]:
-    """What was left out, and what is not used."""
+    """Report what was left out and which columns are unknown."""
     left_out = [f"{counted(count, what)} left out" for what, count in remarks.left_out.items()]
     return [*left_out, *remarks.notes, *columns.notes()]

@@ -1,7 +1,7 @@
-"""Bytes of a file become text: UTF-8, UTF-16 or UTF-32, with a byte order mark or without, and Windows-1252.
+"""Decode files: UTF-8, UTF-16 or UTF-32, with or without a byte order mark, and Windows-1252.
 
-Windows-1252 has no signature, and bytes of other encodings decode as it too, into other letters. So it is taken only
-for text that looks like a western language; anything else has to be named with `--encoding`.
+Windows-1252 has no signature, and text of other encodings can be decoded as Windows-1252 too, into wrong letters. It is
+therefore detected only for text that looks like a western language; others have to be named with `--encoding`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from voxcli.errors import InputError, ManifestError, Problem, quoted
 
-SAMPLE = 1 << 20  # bytes or characters that are looked at to tell what a file is
+SAMPLE = 1 << 20  # bytes or characters that are examined to detect an encoding
 UNKNOWN = (
-    "not UTF-8 text, and its encoding can't be told: name it with --encoding (such as windows-1252, windows-1251, "
+    "not UTF-8 text, and its encoding is unknown: name it with --encoding (such as windows-1252, windows-1251, "
     "gb18030, shift_jis), or save the file as UTF-8"
 )
 _MARKS = (
@@ -30,7 +30,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 _IN_NO_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _HIGH = re.compile(r"[^\x00-\x7f]")
-# What a western text does not have, and a text of another encoding read as one does: a sign inside a word (ma\xb3y,
+# These occur in text of another encoding read as Windows-1252, but not in western text: a sign inside a word (ma\xb3y,
 # \x81 in f\x81r), a capital behind a small letter (caf\x8e), an inverted mark behind a letter.
 _STRANGE = re.compile(
     r"(?<=[^\W\d_])[\u201a\u201e\u2020\u2021\u02c6\u2030\u2039\u201c\u201d\u2022\u02dc\u2122\u203a\u00a1-\u00ac"
@@ -38,7 +38,7 @@ _STRANGE = re.compile(
     r"|[a-z\u00df-\u00f6\u00f8-\u00ff][\u00c0-\u00d6\u00d8-\u00de\u0160\u0152\u017d\u0178]"
     r"|(?<=[^\W\d_])[\u00a1\u00bf]"
 )
-# The letters beside ASCII of the languages that Windows-1252 was made for, with those of their loanwords.
+# Non-ASCII letters of the languages that Windows-1252 was made for, with those of their loanwords.
 _ALPHABETS = tuple(
     map(
         frozenset,
@@ -59,20 +59,20 @@ _ALPHABETS = tuple(
 
 
 class Decoded(NamedTuple):
-    """Text with its line ends as newlines, and the encoding it was read as, where that is not UTF-8."""
+    """Text with newlines as line ends, and its encoding unless that is UTF-8."""
 
     text: str
     encoding: str | None = None
 
 
 class NotText(Exception):
-    """The bytes are no text in any encoding that can be told."""
+    """The bytes are not text in any known encoding."""
 
 
 def decode(data: bytes, source: str, encoding: str | None = None) -> Decoded:
-    """The text of a file. `source` names it in messages, `encoding` overrides what its bytes look like.
+    """Decode a file. source: its name in messages.  encoding: overrides the detected one.
 
-    Raises ManifestError for text in an unknown encoding, NotText for binary data, InputError for no encoding.
+    Raises ManifestError for text in an unknown encoding, NotText for binary data, InputError for an invalid `encoding`.
     """
     if encoding is not None:
         return _decoded(_decode_as(data, source, encoding), source, encoding)
@@ -125,7 +125,7 @@ def _decode_as(data: bytes, source: str, encoding: str) -> str:
 
 
 def _decoded(text: str, source: str, encoding: str | None = None) -> Decoded:
-    """Line ends become newlines. Raises ManifestError for a NUL: words on both sides of it would be one."""
+    """Normalize line ends. Raises ManifestError for a NUL: the words on both sides of it would be joined."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
@@ -143,12 +143,12 @@ def _problem(data: bytes, error: UnicodeDecodeError, message: str) -> Problem:
 
 
 def _looks_binary(text: str) -> bool:
-    """Text has next to no control characters; one that has NULs has been refused as UTF-16 before."""
+    """Whether there are more control characters than text has."""
     return 100 * sum(1 for _ in _CONTROL.finditer(text)) > len(text) + 200
 
 
 def _utf16_without_mark(data: bytes) -> str | None:
-    """Text of mostly ASCII letters, spaces and line ends has its NULs in one half of the pairs."""
+    """Return the UTF-16 codec of bytes without a mark, whose ASCII has a NUL in one byte of two. None if it is none."""
     sample = data[: SAMPLE - SAMPLE % 4]
     low, high = sample[0::2].count(0), sample[1::2].count(0)
     if not low and not high:
@@ -164,14 +164,14 @@ def _utf16_without_mark(data: bytes) -> str | None:
 
 
 def _damaged_utf8(data: bytes) -> bool:
-    """Whether most of what is not ASCII is UTF-8: then the rest is damage, not another encoding."""
+    """Whether the majority of the non-ASCII bytes is UTF-8: the rest is then damage, not another encoding."""
     text = data.decode(errors="replace")
     broken = text.count("\ufffd")
     return len(_HIGH.findall(text)) - broken > broken
 
 
 def _windows_1252(data: bytes) -> str | None:
-    """The text as Windows-1252; None when that is not what it is."""
+    """Decode as Windows-1252; None if the text is of another encoding."""
     try:
         text = data.decode("cp1252")
     except UnicodeDecodeError:  # five of its codes have no character

@@ -1,6 +1,6 @@
-"""Lists as data sets for speech have them: `id|text`, `id|speaker|text` or `id|text|normalized`, without a header.
+"""File lists of speech data sets: `id|text`, `id|speaker|text` or `id|text|normalized`, without a header.
 
-A quote is a plain character in them. Which column holds the text is told by what stands in them.
+Quotes are plain characters. The text column is detected from the content of the columns.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _SUFFIX = r"\.(?:wav|flac|mp3|ogg|opus|m4a|npy|pt)"
 _FILE_LIKE = re.compile(rf"(?=.*[\d/\\_])[\w./\\~+-]{{1,255}}|[\w./\\~+-]{{1,250}}{_SUFFIX}", re.IGNORECASE)
 _AUDIO = re.compile(_SUFFIX, re.IGNORECASE)
 _LABEL = re.compile(r"[\w-]{1,64}")
-SIMILAR = 0.5  # how much of a text and its normalized form is the same
+SIMILAR = 0.5  # minimum similarity of a text and its normalized form
 
 
 def is_filelist(text: str) -> bool:
-    """Whether every line has the same few bars and begins with the name of a file, another in each."""
+    """Whether all lines have the same few bars and begin with different file names."""
     first = next(_sample(text), [])
     if len(first) < 2 or not _FILE_LIKE.fullmatch(first[0]):
         return False
@@ -42,14 +42,14 @@ def is_filelist(text: str) -> bool:
 
 
 def read_filelist(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """Its rows: the id is the file's name without folder and suffix, all columns that are not spoken are `extra`."""
+    """Yield its rows. The id is the file name without folder and suffix; columns that are not spoken are `extra`."""
     rows = list(_sample(text))
     width = len(rows[0]) if rows else 0
     place = _text_column([cells for cells in rows if len(cells) == width])
     if place is None:
         yield Problem(
             _first_line(text),
-            f"which of {width} columns holds the text can't be told: name them in a first line, such as "
+            f"the text may be in several of the {width} columns: name them in a first line, such as "
             f"{'|'.join(['id', 'text', *(f'other{count}' for count in range(1, width - 1))])}",
         )
         return
@@ -86,7 +86,7 @@ def _first_line(text: str) -> int:
 
 
 def _text_column(rows: Sequence[Sequence[str]]) -> int | None:
-    """The one column that is no label; of a text and its normalized form, the latter. None where there are others."""
+    """Return the only column that holds no labels, or the normalized form of a text. None if that is not unique."""
     if not rows or len(rows[0]) < 2:
         return None
     if len(rows[0]) == 2:
@@ -105,7 +105,7 @@ def _alike(text: str, normalized: str) -> bool:
 
 
 def _needs_folders(text: str) -> bool:
-    """Whether two files of different folders have one name."""
+    """Whether files in different folders have the same name."""
     names = [_identity(line.partition("|")[0].strip(), False).casefold() for line in text.split("\n") if line.strip()]
     return len(set(names)) < len(names)
 

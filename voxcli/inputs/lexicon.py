@@ -1,9 +1,9 @@
-"""`--lexicon FILE`: how names and terms are said, as a table of two columns with tabs between them, or as YAML.
+"""`--lexicon FILE`: pronunciations of names and terms, as a table of two columns separated by tabs, or as YAML.
 
 Siobhan	Shivawn
 GPT-4: gee pee tee four     # the same as YAML
 
-Of YAML only one mapping of texts to texts is taken. Its values are texts as they stand: `NO` is no truth value.
+A YAML file must be one mapping of texts to texts. Its values are plain texts: `NO` is not a truth value.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from voxcli.text.lexicon import Lexicon
 MAX_BYTES = 1 << 26
 MAX_ENTRIES = 1_000_000
 YAML_NAMES = (".yaml", ".yml", ".json")
-# A first line of these is the head of a table, not an entry.
+# A first line of these words is a header, not an entry.
 _WRITTEN = frozenset(("word", "words", "phrase", "term", "written", "grapheme", "graphemes", "entry"))
-_SAID = frozenset(("said", "spoken", "say", "says", "pronunciation", "alias", "replacement", "spelling"))
+_SPOKEN = frozenset(("said", "spoken", "say", "says", "pronunciation", "alias", "replacement", "spelling"))
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C it takes a tenth of the time
 
-Entry = tuple[int, str, str]  # line, written, said
+Entry = tuple[int, str, str]  # line, written, spoken
 
 
 def read_lexicon(path: Path, *, named: bool = False) -> Lexicon:
-    """Raises InputError, in one line with the file and the number of its line, for what can't be used.
+    """Read a lexicon. Raises InputError, one line with the file and line number, if it can't be used.
 
-    named: by a person on the command line, who may as well give the end of a pipe.
+    named: the path comes from the command line, where it may be a pipe.
     """
     try:
         data = (read_named if named else read_regular)(path, MAX_BYTES)
@@ -48,8 +48,8 @@ def read_lexicon(path: Path, *, named: bool = False) -> Lexicon:
         raise InputError(str(error)) from None
     lexicon = Lexicon(source=path)
     try:
-        for line, written, said in _entries(path, text):
-            _add(lexicon, line, written, said)
+        for line, written, spoken in _entries(path, text):
+            _add(lexicon, line, written, spoken)
     except _WrongLine as error:
         raise InputError(f"lexicon {path}, line {error.line}: {error}") from None
     if not len(lexicon):
@@ -57,9 +57,9 @@ def read_lexicon(path: Path, *, named: bool = False) -> Lexicon:
     return lexicon
 
 
-def _add(lexicon: Lexicon, line: int, written: str, said: str) -> None:
+def _add(lexicon: Lexicon, line: int, written: str, spoken: str) -> None:
     try:
-        lexicon.add(written, said)
+        lexicon.add(written, spoken)
     except InputError as error:
         raise _WrongLine(line, str(error)) from None
     if len(lexicon) > MAX_ENTRIES:
@@ -89,16 +89,16 @@ def _table(text: str) -> Iterator[Entry]:
         while len(cells) > 2 and not cells[-1]:
             cells.pop()
         if len(cells) == 1:
-            raise _WrongLine(number, f"no tab between the word and what is said for it: {quoted(line)}")
+            raise _WrongLine(number, f"no tab between the word and its pronunciation: {quoted(line)}")
         if len(cells) > 2:
-            raise _WrongLine(number, f"{len(cells)} cells; a lexicon has two, the word and what is said for it")
-        if not (first and cells[0].lower() in _WRITTEN and cells[1].lower() in _SAID):
+            raise _WrongLine(number, f"{len(cells)} cells; a lexicon has two, the word and its pronunciation")
+        if not (first and cells[0].lower() in _WRITTEN and cells[1].lower() in _SPOKEN):
             yield number, cells[0], cells[1]
         first = False
 
 
 def _yaml(text: str) -> Iterator[Entry]:
-    """By events: nothing is nested here, and aliases, which can say in a few lines what fills all memory, are none."""
+    """Read YAML by events: without nesting, and without aliases, by which a few lines can fill all memory."""
     waiting: list[Any] = []
     depth = started = 0
     try:
@@ -111,12 +111,12 @@ def _yaml(text: str) -> Iterator[Entry]:
                 waiting.append(event)
             elif isinstance(event, yaml.NodeEvent):
                 what = quoted(shortened(waiting[0].value)) if waiting else "the file"
-                raise _WrongLine(line, f"{what}: only `word: what is said`, one a line, is taken here")
+                raise _WrongLine(line, f"{what}: only lines `word: pronunciation` are allowed")
             elif isinstance(event, yaml.DocumentStartEvent) and depth:
                 raise _WrongLine(line, "a second document")
             if len(waiting) == 2:
-                written, said = waiting
-                yield started, written.value, said.value
+                written, spoken = waiting
+                yield started, written.value, spoken.value
                 waiting.clear()
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -39,8 +39,8 @@ _UTTERANCE = re.compile(r"(?=[^\s]*\d[^\s]*\d[^\s]*\d)([\w./-]{5,100})[ \t]+\S")
 _DATE = re.compile(r"\d{1,4}[./-]\d{1,2}[./-]\d{1,4}")
 _LETTERS, _DIGITS = re.compile(r"[^\W\d_]+"), re.compile(r"\d+")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)|(?<=\S)\t+(?=\S)")
-_FRONT_MATTER = re.compile(r"---[ \t]*\n(?:[\w-]{1,60}:.*\n|[ \t]+.*\n|- .*\n)+---[ \t]*\n")
-_FENCE = re.compile(r"[ \t]*(?:```|~~~)[\w+-]*\s*$")
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?:[\w-]+:.*\n|[ \t].*\n|- .*\n)+---[ \t]*\n")
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)[\w+-]*$")
 
 
 def lookalike(text: str) -> Refusal | None:

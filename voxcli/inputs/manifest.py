@@ -1,4 +1,4 @@
-"""A manifest becomes jobs: every field checked, every problem told with its line, before anything heavy loads."""
+"""Read a manifest into jobs. Every field is checked and every problem reported with its line, before a model loads."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ MAX_BYTES = 1 << 30
 
 
 def _checker() -> Any:
-    """Checks what a line says as `Row` does, and gives only that, as a dictionary: in a third of the time."""
+    """Return a validator that checks fields as `Row` does, but returns a dictionary: in a third of the time."""
     kinds = {name: field.rebuild_annotation() for name, field in Row.model_fields.items()}
     kinds |= {name: Required[kinds[name]] for name, field in Row.model_fields.items() if field.is_required()}
-    said = cast(Any, TypedDict("said", kinds, total=False))  # type: ignore[operator]
-    said.__pydantic_config__ = ConfigDict(extra="forbid")
-    return TypeAdapter(said).validator
+    given = cast(Any, TypedDict("given", kinds, total=False))  # type: ignore[operator]
+    given.__pydantic_config__ = ConfigDict(extra="forbid")
+    return TypeAdapter(given).validator
 
 
 CHECKER = _checker()
@@ -53,7 +53,7 @@ CHECKER = _checker()
 
 @dataclass(frozen=True)
 class LineDefaults:
-    """What every line takes when it says nothing itself: the defaults file, the preset, the flags of the command."""
+    """Values for lines that don't set them: from the options of the command, the preset and the defaults file."""
 
     settings: Settings = DEFAULTS
     ref: Path | None = None
@@ -67,7 +67,7 @@ class LineDefaults:
 
 @dataclass(frozen=True)
 class Manifest:
-    """jobs, in the order of the file, and what it was taken for, with notes for people."""
+    """jobs: in the order of the file.  description: the detected format.  notes: for people."""
 
     jobs: list[Job]
     name: str = ""
@@ -75,12 +75,12 @@ class Manifest:
     notes: tuple[str, ...] = ()
 
     def with_jobs(self, jobs: list[Job], moved: int) -> Manifest:
-        """The same with other jobs, of which `moved` are not numbered by their place."""
+        """Return a copy with other jobs, `moved` of which are not numbered by their place."""
         note = f"{counted(moved, 'line')} numbered other than by place: what was made before keeps its name"
         return replace(self, jobs=jobs, notes=(*self.notes, *([note] if moved else [])))
 
     def lines(self) -> list[str]:
-        """For people: what it is, and what of it is not spoken."""
+        """Describe for people what it is, and what of it is not spoken."""
         return [f"{self.name}: {self.description}", *self.notes]
 
 
@@ -91,11 +91,11 @@ def read_manifest(
     inputs: ProtectedInputs | None = None,
     options: InputOptions = AS_IT_IS,
 ) -> Manifest:
-    """The jobs of a manifest file, or of stdin (`-`), that write into the folder `out`.
+    """Read the jobs of a manifest file, or of stdin (`-`), that write into the folder `out`.
 
-    inputs: what else the command reads; gets the manifest and all that its lines name.
+    inputs: the other inputs of the command; the manifest and the files that its lines name are added.
 
-    Raises InputError when it can't be read, ManifestError with all its problems when it can't be used.
+    Raises InputError if it can't be read, ManifestError with all its problems if it can't be used.
     """
     inputs = ProtectedInputs() if inputs is None else inputs
     inputs.add_stream(sys.stdin, "the manifest") if source == STDIN else inputs.add(Path(source), "the manifest")
@@ -108,12 +108,12 @@ def read_manifest(
         for row in read_rows(document, columns, remarks):
             builder.add(row)
         builder.finish()
-    told = notes(remarks, columns)
+    found = notes(remarks, columns)
     if not builder.jobs and not builder.problems:
-        builder.problems.add(0, f"no lines to speak{(told and f' ({told[0]})') or ''}")
+        builder.problems.add(0, f"no lines to speak{(found and f' ({found[0]})') or ''}")
     if builder.problems:
         raise ManifestError(document.name, builder.problems.listed())
-    return Manifest(builder.jobs, document.name, describe(document, len(builder.jobs), remarks), tuple(told))
+    return Manifest(builder.jobs, document.name, describe(document, len(builder.jobs), remarks), tuple(found))
 
 
 class _Builder:
@@ -169,7 +169,7 @@ class _Builder:
         self._claim(job, names_its_file="out" in row)
 
     def _claim(self, job: Job, names_its_file: bool) -> None:
-        """An id and a file have one line each. A file made from an id that is taken is no second problem."""
+        """Refuse an id or a file that another line has. A file named after a refused id is no second problem."""
         first = self._ids.setdefault(one_name(job.id), job)
         if first is not job:
             self._refuse(job, f"is already that of line {first.line}", f"id {quoted(job.id)}")
@@ -188,7 +188,7 @@ class _Builder:
         return (fields | extra, NOTHING) if self.columns.strict else (fields, extra)
 
     def _checked(self, fields: Mapping[str, Any], typed: bool) -> Mapping[str, Any]:
-        """Raises ValidationError. Numbers may stand in quotes; so may whole ones have a point. None says nothing."""
+        """Validate fields; None is no value, quoted numbers and whole floats are numbers. Raises ValidationError."""
         if typed and None in fields.values():  # but a text that is null is there, and empty
             fields = {name: value for name, value in fields.items() if value is not None or name == "text"}
             if fields.get("text", "") is None:
@@ -204,7 +204,7 @@ class _Builder:
         return checked
 
     def finish(self) -> None:
-        """What shows only when all lines are there."""
+        """Find the problems that depend on several lines."""
         for job in self.jobs:
             self.inputs.add_voices(job)
         for owner, found in self._registry.overwritten(self.inputs):
@@ -219,44 +219,44 @@ class _Builder:
         self.problems.add(line, f"{what or name} {why}")
 
     def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Job:
-        said, common = row.get, self.defaults
-        identity = said("id") or f"{self._rows:05d}"
+        get, common = row.get, self.defaults
+        identity = get("id") or f"{self._rows:05d}"
         values = {name: row[name] for name in row.keys() & NAMES}
         if "preset" in row:
             values = self._preset(row["preset"]) | values
         settings = common.settings.updated(values)
-        pause_after = said("pause_after", common.pause_after)
-        # a line's own recordings leave the command's named voice aside, its own named voice the command's recordings
+        pause_after = get("pause_after", common.pause_after)
+        # a line's recordings override the command's named voice, and its named voice the command's recordings
         voice = None if "ref" in row or "prompt_audio" in row else common.voice
-        if said("voice"):
+        if get("voice"):
             voice, common = self._voice(row["voice"]), self._alone
-        # a line that goes on from a recording, or speaks like one, leaves the command's description aside
+        # a line that continues a recording ignores the description of the command
         control = None if "prompt_audio" in row or "prompt_text" in row else common.control
-        out = self.outputs.path_for(said("out"), identity, settings.format)
+        out = self.outputs.path_for(get("out"), identity, settings.format)
         return Job(
             id=identity,
             text=row["text"],
             out=out,
             format=self._format(row, out, settings.format),
-            ref=self._path(row["ref"], "ref") if said("ref") else common.ref,
+            ref=self._path(row["ref"], "ref") if get("ref") else common.ref,
             prompt_audio=self._path(row["prompt_audio"], "prompt_audio")
-            if said("prompt_audio")
+            if get("prompt_audio")
             else common.prompt_audio,
-            prompt_text=said("prompt_text") or common.prompt_text,
-            control=said("control") or control,
+            prompt_text=get("prompt_text") or common.prompt_text,
+            control=get("control") or control,
             voice=voice,
             settings=settings,
-            lexicon=self._lexicon(row["lexicon"]) if said("lexicon") else common.lexicon,
+            lexicon=self._lexicon(row["lexicon"]) if get("lexicon") else common.lexicon,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
-            numbered=said("id") is None,
+            numbered=get("id") is None,
             extra=extra,
         )
 
     def _format(self, row: Mapping[str, Any], out: Path, named: str | None) -> str:
         if "out" not in row:
             return named or DEFAULT_FORMAT
-        # what the line says must fit its file; what was said for all lines holds where it does
+        # a format of the line must fit its file; one for all lines applies where it fits
         fits = named is not None and extension_of(named) == out.suffix.lower()
         return format_of(out, row.get("format") or (named if fits else None))
 
@@ -285,7 +285,7 @@ class _Builder:
 
 
 def _usable(path: Path, name: str, field: str) -> Path:
-    """Raises InputError when no file of this system can have this path."""
+    """Raises InputError if no file of this system can have this path."""
     if why := unusable_name(path):
         raise InputError(f"{field} {quoted(name)} is no name that a file can have: {why}")
     return path

@@ -13,9 +13,9 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_FIRST_TAG = re.compile(r"<[A-Za-z][\w:.-]{0,60}(?:\s[^<>]*)?/?>")
-_TAG = re.compile(r"\s*</?[A-Za-z][\w:.-]{0,60}(?:\s[^<>]*)?/?>")
-_TAG_ALONE = re.compile(r"\s*<([A-Za-z][\w:.-]{0,60})(?:\s[^<>]*)?>\s*")
+_FIRST_TAG = re.compile(r"<[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")
+_TAG = re.compile(r"\s*</?[A-Za-z][\w:.-]*(?:\s[^<>]*)?/?>")
+_TAG_ALONE = re.compile(r"\s*<([A-Za-z][\w:.-]*)(?:\s[^<>]*)?>")
 _HTML_TAGS = _names(
     """
     a article aside b blockquote body br button caption center code dd details div dl dt em figure font footer form
@@ -29,12 +29,12 @@ _LATEX = re.compile(
 )
 _ROFF = re.compile(r"\.(?:TH|SH|SS|PP|TP|IP|TS|TE|B|I|BR)(?: |$)")
 _RST = re.compile(r"\.\. (?:[\w-]{1,60}::|_[^:\n]{1,60}:|\[)")
-_ORG = re.compile(r"#\+[A-Za-z_]{2,30}:|#\+(?:BEGIN|END)_|\s*:(?:PROPERTIES|LOGBOOK):\s*$", re.IGNORECASE)
+_ORG = re.compile(r"#\+[A-Za-z_]{2,30}:|#\+(?:BEGIN|END)_|\s*:(?:PROPERTIES|LOGBOOK):$", re.IGNORECASE)
 _STAR, _STARS = re.compile(r"\* \S"), re.compile(r"\*{2,9} \S")
 _TEXTILE = re.compile(r"h[1-6]\. \S")
 _ASCIIDOC = re.compile(r"={2,5} \S[^=\n]*$|:[\w-]{1,60}:(?: |$)|\[source\b")
 _WIKI = (
-    re.compile(r"={2,6}[^=\n]{1,200}={2,6}\s*$"),
+    re.compile(r"={2,6}[^=\n]{1,200}={2,6}$"),
     re.compile(r".*\[\[[^\[\]\n]{1,200}\]\]"),
     re.compile(r".*'''[^'\n]{1,200}'''"),
     re.compile(r".*\{\{[^{}\n]{1,200}(?:\}\}|\||$)"),
@@ -45,11 +45,11 @@ _WIKI = (
 )
 _FORUM = re.compile(r".*\[/(?:b|i|u|s|url|quote|size|color|img|spoiler|center|list)\]", re.IGNORECASE)
 
-_RENPY = re.compile(r"\s*(?:label [\w.]{1,80}(?:\([^()\n]*\))?:\s*$|define [\w.]{1,80} = Character\()")
+_RENPY = re.compile(r"\s*(?:label [\w.]+(?:\([^()\n]*\))?:$|define [\w.]+ = Character\()")
 _TWINE = re.compile(r":: ?[^\s:]")
-_YARN = (re.compile(r"title: ?\S"), re.compile(r"---\s*$"), re.compile(r"===\s*$"))
-_KNOT = re.compile(r"={2,3} ?(?:function )?\w{1,80} ?(?:\([^()\n]*\))? ?(?:={2,3})?\s*$")
-_DIVERT = re.compile(r"\s*(?:[*+-] .*)?-> ?(?:END|DONE|[a-z_][\w.]{0,80})\s*$")
+_YARN = (re.compile(r"title: ?\S"), re.compile(r"---$"), re.compile(r"===$"))
+_KNOT = re.compile(r"={2,3} ?(?:function )?\w+ ?(?:\([^()\n]*\))? ?(?:={2,3})?$")
+_DIVERT = re.compile(r"\s*(?:[*+-] .*)?-> ?(?:END|DONE|[a-z_][\w.]*)$")
 _CHOICE = re.compile(r"\*(?:choice|label|goto|create|set|page_break|finish|scene_list|comment|gosub)\b")
 
 _SCENE = re.compile(r"\s*\.?(?:INT|EXT|EST|I/E|INT\.? ?/ ?EXT)(?:\. ?| )[^a-z\n]*[A-Z]{3}[^a-z\n]*$")

@@ -1,4 +1,4 @@
-"""Settings by name: small YAML files, those that come with the package and one's own.
+"""Presets: named settings in small YAML files, from the package or the user's own.
 
 description: half the solver steps, about half the work
 settings:      # of a line: see run/settings.py
@@ -29,7 +29,7 @@ Count = Annotated[int, Field(gt=0)]
 
 
 class EngineFields(BaseModel):
-    """What a preset may say of the engine: names and types of `ModelOptions`, a test holds them equal."""
+    """Engine options in a preset: names and types of `ModelOptions`; a test ensures that they are equal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,24 +46,24 @@ class Preset(BaseModel):
     engine: EngineFields = EngineFields()
 
     def values(self) -> dict[str, Any]:
-        """All that it sets, by name."""
+        """Return all values that it sets, by name."""
         return self.settings.model_dump(exclude_none=True) | self.engine.model_dump(exclude_none=True)
 
 
 def preset_folder() -> Path:
-    """Where the package's presets lie: inside it when installed, beside it in a checkout."""
+    """Return the folder of the package's presets: inside the package if installed, beside it in a checkout."""
     package = Path(str(resources.files("voxcli")))
     inside = package / "presets"
     return inside if os.path.isdir(inside) else package.parent / "presets"
 
 
 def own_folder() -> Path:
-    """Where a person's own presets lie."""
+    """Return the folder of the user's own presets."""
     return config_folder() / "presets"
 
 
 def preset_files() -> dict[str, Path]:
-    """The file of every preset by name, in the order of names; one's own goes before that of the package."""
+    """Return the file of every preset by name, sorted. The user's own presets override those of the package."""
     files = {path.stem: path for folder in (preset_folder(), own_folder()) for path in files_with(".yaml", folder)}
     return dict(sorted(files.items()))
 
@@ -73,12 +73,12 @@ def preset_names() -> list[str]:
 
 
 def load_preset(named: str) -> dict[str, Any]:
-    """The settings of a preset by name, or of a .yaml file by path. Raises InputError."""
+    """Return the settings of a preset by name, or of a .yaml file by path. Raises InputError."""
     return read_preset(named).settings.model_dump(exclude_none=True)
 
 
 def preset_path(named: str) -> Path:
-    """The file of a preset by name, or a .yaml file by path, there or not. Raises InputError."""
+    """Return the file of a preset by name, or a .yaml path, which need not exist. Raises InputError."""
     if "\x00" in named:
         raise InputError(f"no preset {quoted(named)}: no file has such a name")
     if named.endswith((".yaml", ".yml")):
@@ -92,7 +92,7 @@ def preset_path(named: str) -> Path:
 
 
 def read_preset(named: str) -> Preset:
-    """A preset by name, or from a .yaml file by path. Raises InputError."""
+    """Read a preset by name, or from a .yaml file by path. Raises InputError."""
     return _read(preset_path(named))
 
 

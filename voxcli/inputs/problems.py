@@ -1,4 +1,4 @@
-"""What is wrong with a manifest: each problem with its line, and one that is the same in many lines only once."""
+"""Collect the problems of a manifest, each with its line; one that many lines share is reported once."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_ALIKE = 5  # problems of one kind that are listed one by one
 
 
 class Fault(NamedTuple):
-    """kind: of its problem, the same for the same mistake in another line."""
+    """kind: the same for the same mistake in another line."""
 
     kind: Hashable
     message: str
 
 
 def faults_of(error: ValidationError, given: Mapping[str, Any], model: type[LineFields]) -> list[Fault]:
-    """What is wrong with the fields that were given, one phrase each."""
+    """Return the faults of the given fields, one phrase each."""
     found = []
     for problem in error.errors(include_url=False, include_context=False):
         name = str(problem["loc"][0]) if problem["loc"] else "line"
@@ -39,7 +39,7 @@ def faults_of(error: ValidationError, given: Mapping[str, Any], model: type[Line
 
 
 class Problems:
-    """Collects problems; of each kind the first few, and how many more there were."""
+    """Problems: of each kind the first few, and the number of the others."""
 
     def __init__(self) -> None:
         self._alike: dict[Hashable, list[Problem]] = {}
@@ -49,7 +49,7 @@ class Problems:
         return bool(self._alike)
 
     def add(self, line: int, message: str, kind: Hashable = None) -> None:
-        """kind: None for one that is like no other."""
+        """kind: None for a problem that is unlike all others."""
         kind = kind if kind is not None else (line, message)
         alike = self._alike.setdefault(kind, [])
         if len(alike) < MAX_ALIKE:
@@ -58,7 +58,7 @@ class Problems:
             self._more[kind] = (self._more.get(kind, (0, 0))[0] + 1, line)
 
     def listed(self) -> list[Problem]:
-        """In the order of their lines. Where there are many of a kind, the first speaks for all."""
+        """Return the problems in the order of their lines. The first of many of a kind stands for all."""
         found: list[Problem] = []
         for kind, alike in self._alike.items():
             more, last = self._more.get(kind, (0, 0))

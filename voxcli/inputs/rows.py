@@ -1,6 +1,6 @@
-"""A manifest's text as raw rows with their line numbers: JSON Lines, JSON, or one text a line.
+"""Read the text of a manifest as raw rows with line numbers: JSON Lines, JSON, or one text per line.
 
-Knows the formats and none of the fields: a row is a mapping, or the Problem that kept it from being one.
+This module knows the formats but no fields: a row is a mapping, or a Problem.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ NOTHING: Mapping[str, Any] = {}
 
 
 class RawRow(NamedTuple):
-    """Fields as they stand at `line` (from 1). `typed`: numbers are numbers, as in JSON; else all is text.
+    """The unchecked fields at `line` (from 1).
 
-    extra: what is known to be no field; in `fields` there may be more of that where names were not looked at.
+    typed:  values have types, as in JSON; else all are text.
+    extra:  names known to be no field. `fields` may hold more of them if its names have not been checked.
     """
 
     line: int
@@ -30,11 +31,11 @@ class RawRow(NamedTuple):
 
 
 class Remarks:
-    """What a reader has to say of a file besides its rows.
+    """What a reader reports about a file besides its rows.
 
-    left_out: how much of what was not taken as text ("comment line", "code block").
-    names:    of a table's columns.
-    notes:    anything else, in a phrase each.
+    left_out: count of parts that are not spoken, by kind ("comment line", "code block").
+    names:    of the columns of a table.
+    notes:    anything else, a phrase each.
     """
 
     def __init__(self) -> None:
@@ -44,7 +45,7 @@ class Remarks:
 
 
 def read_lines(text: str, remarks: Remarks) -> Iterator[RawRow]:
-    """Plain text: a row for each line that is not blank. A comment has a space behind its `#`."""
+    """Read plain text: a row for each line that is not blank. A comment begins with `#` and a space."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("#") and not line[1:2].strip():
             remarks.left_out["comment line"] += 1
@@ -53,7 +54,7 @@ def read_lines(text: str, remarks: Remarks) -> Iterator[RawRow]:
 
 
 def _constant(name: str) -> None:
-    """NaN is what programs write for nothing; an infinite number is none that JSON knows."""
+    """Accept NaN, which programs write for a missing value. JSON has no infinite numbers."""
     if name != "NaN":
         raise ValueError(f"{name} is not a number JSON knows")
 
@@ -62,7 +63,7 @@ DECODER = json.JSONDecoder(parse_constant=_constant)
 
 
 def read_json_lines(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """JSON Lines: a row for each line; those that begin with `#` are comments."""
+    """Read JSON Lines: a row for each line. Lines that begin with `#` are comments."""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
         if not line:
@@ -80,7 +81,7 @@ def read_json_lines(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
 
 
 def read_json(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """A JSON array of objects, or objects one after the other, each over as many lines as it likes."""
+    """Read a JSON array of objects, or a sequence of objects. Each may span several lines."""
     position, line, counted = SPACE.match(text, 0).end(), 1, 0  # type: ignore[union-attr]
     array = text.startswith("[", position)
     position += array

@@ -1,4 +1,4 @@
-"""The fields of a manifest line as they are read from text, each with what it says: README shows these words."""
+"""The fields of a manifest line. README shows their descriptions."""
 
 from __future__ import annotations
 

@@ -22,11 +22,11 @@ _PLACE = re.compile(r"([A-Za-z]{1,3})([1-9][0-9]{0,6})")
 
 
 class Unreadable(Exception):
-    """Why a spreadsheet is not read, in a phrase."""
+    """The reason why a spreadsheet is not read, as a phrase."""
 
 
 class Budget:
-    """What the sheets of a workbook may still take."""
+    """The room that is left for the sheets of a workbook."""
 
     def __init__(self) -> None:
         self.cells = MAX_CELLS
@@ -128,7 +128,7 @@ class SharedStrings(ElementHandler):
             if self._seen:
                 raise Unreadable("it is damaged (two lists of shared texts)")
             self._seen = True
-            # room is made for as many as it says there are
+            # the library allocates as many as the file declares
             if _number(attributes.get("uniqueCount", "0")) > MAX_CELLS:
                 raise Unreadable(f"it has more than {MAX_CELLS:,} texts")
 

@@ -58,7 +58,7 @@ def _handlers(name: str, kind: Kind, budget: Budget, strings: SharedStrings) -> 
         yield strings
     elif name.lower().endswith(("workbook.xml", "workbook.xml.rels")):
         yield SheetReferences()
-    yield XlsxCells(budget, strings)  # any part may be a sheet, as the workbook says
+    yield XlsxCells(budget, strings)  # the workbook may declare any part as a sheet
 
 
 def _unpacked(source: zipfile.ZipFile, kind: Kind) -> Iterator[tuple[str, bytes]]:

@@ -1,4 +1,4 @@
-"""Files that are no text, by their first bytes: what they are, and what to do with them."""
+"""Recognize files that are not text by their first bytes, and name the way to something that can be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 class Refusal(NamedTuple):
-    """What a file is, and the way to something that can be read."""
+    """Why a file is not read. what: its kind.  remedy: the way to something that can be read."""
 
     what: str
     remedy: str
@@ -79,7 +79,7 @@ _OPEN_DOCUMENT = re.compile(
 
 
 def binary_kind(data: bytes, suffix: str) -> Refusal | Literal["xlsx", "ods"] | None:
-    """What a file is by its content; None for what may be text. `suffix` (small letters) helps where it is damaged."""
+    """Return the kind of a file by its content; None if it may be text. suffix: lower case; used if it is damaged."""
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _zip_kind(data, suffix)
     if data[:64].lstrip().startswith(b"%PDF-"):
@@ -103,12 +103,12 @@ def binary_kind(data: bytes, suffix: str) -> Refusal | Literal["xlsx", "ods"] | 
 
 
 def unreadable_kind(suffix: str) -> Refusal:
-    """What a file without a signature that is no text either may be, by its name."""
+    """Return the kind of a binary file without a known signature, by its name."""
     return _BY_SUFFIX.get(suffix, BINARY)
 
 
 def too_many_parts(data: bytes) -> bool:
-    """Whether a zip archive has more than MAX_PARTS, told without opening it."""
+    """Whether a zip archive has more than MAX_PARTS, without opening it."""
     return data.count(_DIRECTORY_ENTRY) > MAX_PARTS
 
 

@@ -1,4 +1,4 @@
-"""Spreadsheets, Excel (.xlsx) and OpenDocument (.ods): the first sheet with a column for the text. Extra `tables`."""
+"""Read spreadsheets, Excel (.xlsx) and OpenDocument (.ods): the first sheet with a text column. Needs `tables`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def read_spreadsheet(
     name: str, data: bytes, kind: Kind, columns: Columns, remarks: Remarks
 ) -> Iterator[RawRow | Problem]:
-    """Rows of the first sheet that has a column for the text. Raises InputError for what can't be opened."""
+    """Yield the rows of the first sheet that has a text column. Raises InputError if it can't be opened."""
     with _readable(name):
         chosen, others = _choose(_open(name, data, kind), columns)
     if chosen is None:
@@ -47,7 +47,7 @@ def read_spreadsheet(
 
 
 def _choose(workbook: CalamineWorkbook, columns: Columns) -> tuple[CalamineSheet | None, list[str]]:
-    """The sheet that is read, and the titles of the others with something in them. One sheet more is held at most."""
+    """Return the sheet to read, and the titles of the other sheets that are not empty. Holds two sheets at most."""
     chosen: CalamineSheet | None = None
     titles: list[str] = []
     certain = False
@@ -68,7 +68,7 @@ def _has_text(rows: Iterator[Sequence[Any]], columns: Columns) -> bool:
 
 
 def _as_text(cell: Any) -> str:
-    """A cell as one would write it: whole numbers without a point, dates as ISO 8601."""
+    """Return a cell as text: whole numbers without a point, dates as ISO 8601."""
     if isinstance(cell, str):
         return cell.strip()
     if isinstance(cell, bool):
@@ -94,7 +94,7 @@ def _open(name: str, data: bytes, kind: Kind) -> CalamineWorkbook:
 
 @contextmanager
 def _readable(name: str) -> Iterator[None]:
-    """Raises InputError for what the library raises."""
+    """Turn the errors of the library into InputError."""
     try:
         yield
     except InputError:
@@ -102,7 +102,7 @@ def _readable(name: str) -> Iterator[None]:
     except Unreadable as error:
         raise InputError(f"{name}: {error}") from error
     except BaseException as error:
-        # a damaged file may also end in a panic of the library, which is none of Python's exceptions
+        # a damaged file may also cause a panic of the library, which is not an Exception
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             reason = reason_of(error)
             raise InputError(

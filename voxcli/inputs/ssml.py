@@ -11,7 +11,6 @@ from voxcli.inputs.rows import RawRow, Remarks
 _PROLOG = r"(?:\s|<\?[^<>]{0,500}\?>|<!DOCTYPE[^<>]{0,500}>|<!--(?:[^-]|-(?!->))*-->)*"
 _START = re.compile(rf"{_PROLOG}<speak\b", re.IGNORECASE)
 _DOCUMENT = re.compile(r"<speak\b[^<>]{0,2000}>(?:[^<]|<(?!/?speak\b))*</speak\s*>", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--(?:[^-]|-(?!->))*-->")
 _OUTSIDE = re.compile(_PROLOG)
 
 
@@ -26,5 +25,13 @@ def read_ssml(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
         yield Problem(1, "not SSML: it must consist of <speak> elements, each with its closing tag")
         return
     for found in _DOCUMENT.finditer(text):
-        words = " ".join(_COMMENT.sub(" ", found[0]).split())
+        words = " ".join("".join(_outside_comments(found[0])).split())
         yield RawRow(text.count("\n", 0, found.start()) + 1, {"text": words})
+
+
+def _outside_comments(text: str) -> Iterator[str]:
+    place = 0
+    while (start := text.find("<!--", place)) >= 0 and (end := text.find("-->", start)) >= 0:
+        yield text[place:start]
+        place = end + len("-->")
+    yield text[place:]

@@ -13,12 +13,12 @@ from voxcli.inputs.schema import FIELD_NAMES
 from voxcli.inputs.signatures import Refusal
 
 _COMMENT = re.compile(r"\s*(?:[#;!]|//)")
-_SECTION = re.compile(r"\s*\[[\w .:/\"-]{1,80}\]\s*")
-_SETTING = re.compile(r"\s*(?:export )?(?P<key>[\w.\-]{1,80})(?P<gap> ?)= ?(?P<value>.*)")
+_SECTION = re.compile(r"\s*\[[^\[\]\n]+\]")
+_SETTING = re.compile(r"\s*(?:export )?(?P<key>[\w.\-]+)(?P<gap> ?)= ?(?P<value>.*)")
 _STRING = re.compile(r"\s*\"(?:[^\"\\]|\\.)*\"\s*=\s*\"(?:[^\"\\]|\\.)*\";\s*|\s*/\*.*\*/\s*")
-_JSON_PART = re.compile(r"\s*\"[^\"\n]{1,80}\"\s*:\s*[\[{\"\d.tfn-].*[,\[{}\]\"\dle]\s*$|\s*[\[\]{}],?\s*$")
+_JSON_PART = re.compile(r"\s*\"[^\"\n]{1,80}\"\s*:\s*[\[{\"\d.tfn-].*[,\[{}\]\"\dle]$|\s*[\[\]{}],?$")
 
-_YAML = re.compile(r"(?P<indent> *(?:- +)*)(?P<key>[\w.-]{1,80}|\"[^\"\n]{1,80}\"|'[^'\n]{1,80}'):(?: +(?P<value>.*))?")
+_YAML = re.compile(r"(?P<indent> *(?:- +)*)(?P<key>[\w.-]+|\"[^\"\n]+\"|'[^'\n]+'):(?: +(?P<value>.*))?")
 _YAML_ITEM = re.compile(r" *- +\S")
 _YAML_MARK = re.compile(r"(?:---|\.\.\.|%YAML.*)\s*")
 _BLOCK = re.compile(r"[|>][+-]?\d?\s*")
@@ -39,13 +39,13 @@ _CODE = re.compile(
     r"|(?:try|else|finally):$|for \w+(?:, ?\w+)* in \S+:$|return(?: [^\s,]+){0,3};$"
     r"|(?:if|elif|while|with|except) [^.?!\n]*[=()\[\]<>_\"'][^.?!\n]*:$"
     r"|fn \w+[(<]|func (?:\(.*\) )?\w+\(|local (?:function )?\w+|end[;)]?$|<\?php|@\w+(?:\(.*\))?$|/\*|\*/|//"
-    r"|[})\]]+[;,)]*$|\w[\w.]*\(.*\);$|\w[\w.]*\((?:['\"].*)?\)$"
+    r"|[})\]]+[;,]*$|\w[\w.]*\(.*\);$|\w[\w.]*\((?:['\"].*)?\)$"
     r"|(?:\$ |sudo |pip install |apt(?:-get)? install |git clone )\S|echo [\"'$-]|diff --git |@@ -\d)"
 )
 _MAYBE_CODE = re.compile(
-    r".*[;{(\[]\s*$|\s*[A-Za-z_][\w.\[\]\"']* ?(?:=|\+=|:=|=>) ?\S|\s*#|\s+\S|\s*\w[\w.]*\([^()]*\)$|.*\S\s*\{.*\}$"
+    r".*[;{(\[]$|\s*[A-Za-z_][\w.\[\]\"']* ?(?:=|\+=|:=|=>) ?\S|\s*#|\s+\S|\s*\w[\w.]*\([^()]*\)$|[^{\n]*\{.*\}$"
 )
-_OPENS, _CLOSES = re.compile(r".*\{\s*$"), re.compile(r"\s*\};?\s*$")
+_OPENS, _CLOSES = re.compile(r".*\{$"), re.compile(r"\s*\};?$")
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}|[A-Za-z0-9+/_-]+={0,2}")
 _HEX_DUMP = re.compile(r"[0-9a-f]{7,8}[: ] ?(?:[0-9a-f]{2,4} ){4}", re.IGNORECASE)

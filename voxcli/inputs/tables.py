@@ -1,7 +1,7 @@
-"""Tables in text: comma, semicolon, tab or bar between cells, a header row, quotes as spreadsheets write them.
+"""Read text tables: cells separated by comma, semicolon, tab or bar, a header row, quoting as in spreadsheets.
 
-With tabs or bars a quote is a plain character unless its row parses with it: hardly anybody who writes such tables
-quotes cells, and dialogue begins with a quote.
+With tabs or bars a quote is a plain character unless its row parses with it: such tables rarely quote cells, and
+dialogue begins with a quote.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from voxcli.terminal import counted
 MAX_CELL = 10_000_000  # characters; more is a quote that was never closed
 DELIMITERS = "\t;,|"
 SAMPLE_ROWS = 100
-_SEPARATOR = re.compile(r'"?sep=([^"\n\w ])"?[ \t]*\n', re.IGNORECASE)  # Excel's own line before the header
+_SEPARATOR = re.compile(r'"?sep=([^"\n\w ])"?[ \t]*\n', re.IGNORECASE)  # a line of Excel before the header
 _NUMBER = re.compile(r"[0-9],[0-9]")
 _PAGE = re.compile(r"[0-9ivxlc]{1,5}")
 _NAME = re.compile(r"[\w.#-]+")
 
 
 class Layout(NamedTuple):
-    """How a table is written. `start`: where its header begins in the text, in line `line`."""
+    """The form of a table. start: index of its header in the text.  line: its line number."""
 
     delimiter: str
     start: int = 0
@@ -36,9 +36,9 @@ class Layout(NamedTuple):
 
 
 def find_layout(text: str, columns: Columns, usual: str | None = None) -> Layout | None:
-    """The layout of a table; None where the text is none.
+    """Return the layout of a table; None if the text is not a table.
 
-    usual: the delimiter that the file's name tells: then it is a table for certain, and this is the likely one.
+    usual: the delimiter that the file name implies. The text is then always a table, probably with this delimiter.
     """
     start = len(text) - len(text.lstrip("\n"))
     if found := _SEPARATOR.match(text, start):
@@ -51,8 +51,8 @@ def find_layout(text: str, columns: Columns, usual: str | None = None) -> Layout
     best = max(fitting, key=lambda each: len(headers[each]), default=None)
     if usual is not None:
         if best is None or len(headers[best]) == 1:
-            most = max(DELIMITERS, key=lambda each: (len(headers[each]), each == usual))
-            best = usual if len(headers[usual]) > 1 or best is not None else most
+            widest = max(DELIMITERS, key=lambda each: (len(headers[each]), each == usual))
+            best = usual if len(headers[usual]) > 1 or best is not None else widest
         return Layout(best, start, line)
     if best is None or not _is_header(headers[best], best, columns) or not text[end:].strip():
         return None
@@ -61,15 +61,13 @@ def find_layout(text: str, columns: Columns, usual: str | None = None) -> Layout
 
 
 def is_table(text: str) -> bool:
-    """Whether all rows, two or more, have the same cells as the first, with nothing around them: also without a name
-    that says which is the text.
-    """
+    """Whether a text is a table without a text column: two or more rows with the same number of cells, unpadded."""
     lines = [line for line in text.split("\n", SAMPLE_ROWS)[:SAMPLE_ROWS] if line.strip()]
     return len(lines) > 1 and any(_is_grid(lines, delimiter) for delimiter in "\t;,")
 
 
 def _is_grid(lines: Sequence[str], delimiter: str) -> bool:
-    """Prose has a space or a digit behind a comma, an indent before a line, a page behind a title."""
+    """Exclude prose: a space or a digit after a comma, a tab as an indent, a page number after a title."""
     if delimiter not in lines[0] or any(_NUMBER.search(line) for line in lines if delimiter == ","):
         return False
     rows = [_cells(line, delimiter) for line in lines]
@@ -82,7 +80,7 @@ def _is_grid(lines: Sequence[str], delimiter: str) -> bool:
 
 
 def _cells(line: str, delimiter: str) -> list[str]:
-    """One line, its quotes obeyed where they close."""
+    """Split one line. Quotes count if they are closed."""
     try:
         return next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -90,7 +88,7 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _is_header(cells: Sequence[str], delimiter: str, columns: Columns) -> bool:
-    """Whether it can be nothing else: in prose a comma has a space behind it, and no line names the same twice."""
+    """Whether a line is certainly a header: in prose a space follows a comma. Its names are short and unique."""
     names = [cell.strip() for cell in cells]
     if len(names) < 2 or not all(names[1:]) or len({name.casefold() for name in names}) < len(names):
         return False
@@ -101,12 +99,12 @@ def _is_header(cells: Sequence[str], delimiter: str, columns: Columns) -> bool:
 
 
 def _plain(cells: Sequence[str]) -> bool:
-    """Single words with nothing between them but the delimiter: no prose is written so."""
+    """Whether all cells are single words: no prose is written so."""
     return all(_NAME.fullmatch(cell) for cell in cells if cell)
 
 
 def _is_even(text: str, layout: Layout, width: int) -> bool:
-    """Whether the first rows have as many cells as the header."""
+    """Whether the first rows have the same number of cells as the header."""
     records = _records(text, layout)
     for (_, cells), _ in zip(records, range(SAMPLE_ROWS), strict=False):
         if isinstance(cells, str) or (len(cells) != width and any(cell.strip() for cell in cells)):
@@ -115,7 +113,7 @@ def _is_even(text: str, layout: Layout, width: int) -> bool:
 
 
 def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
-    """Its rows; a problem ends it where the rest could not be told from it."""
+    """Yield the rows of a table. The last may be a Problem, if what follows can't be separated from it."""
     reader: RowReader | None = None
     tall: list[int] = []
     for line, cells in _records(text, layout, tall):
@@ -140,7 +138,7 @@ def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) ->
 
 
 class RowReader:
-    """Makes rows of cells. Where semicolons or tabs part them, `2,5` is a number."""
+    """Make rows of cells. If semicolons or tabs separate them, `2,5` is a number."""
 
     def __init__(self, header: Header, delimiter: str):
         self.header = header
@@ -151,7 +149,7 @@ class RowReader:
         self.strict_points = delimiter == ";"
 
     def row(self, line: int, values: Sequence[str]) -> RawRow | Problem:
-        """values: of a row that is not empty, without the space around them."""
+        """Return a row. values: its stripped cells, at least one of them not empty."""
         count = len(values)
         if count > self.header.width and any(values[self.header.width :]):
             return Problem(
@@ -176,14 +174,14 @@ class RowReader:
 
 
 def _is_missing(name: str, cell: str) -> bool:
-    """Whether a cell is empty or says "none". A text always counts as given: an empty one is refused by itself."""
+    """Whether a cell stands for no value. A text is never missing: an empty one is refused by itself."""
     return name != "text" and (not cell or cell in (MISSING_IDS if name == "id" else MISSING))
 
 
 def _records(text: str, layout: Layout, tall: list[int] | None = None) -> Iterator[tuple[int, Sequence[str]]]:
-    """Rows of cells with the line where each begins; last perhaps a string, which says why the rest is not read.
+    """Yield rows of cells, each with its line. The last may be a string: the reason why the rest is not read.
 
-    tall: gets the lines of those that go over several.
+    tall: gets the lines of rows that span several.
     """
     csv.field_size_limit(MAX_CELL)
     tall = [] if tall is None else tall
@@ -234,9 +232,9 @@ def _unquoted(text: str, layout: Layout, tall: list[int]) -> Iterator[tuple[int,
 
 
 def _quoted_lines(lines: Sequence[str], place: int, delimiter: str, tabs: int) -> int:
-    """How many lines the row may have that begins here: to where its quotes are even, but to no line that is a row.
+    """Return the number of lines of a row: up to where its quotes are even, but not across a line that is a row.
 
-    A line is passed over only when its own quotes are even, and such a line begins no search: the work is linear.
+    Only lines with even quotes are passed over, and these begin no search: the work is linear.
     """
     odd = lines[place].count('"') % 2
     count = 1
@@ -250,7 +248,7 @@ def _quoted_lines(lines: Sequence[str], place: int, delimiter: str, tabs: int) -
 
 
 def _parsed(lines: Sequence[str], delimiter: str) -> Sequence[str] | None:
-    """The cells of one row with its quotes obeyed; None where that does not work out."""
+    """Return the cells of one row by the rules of quoting; None if it does not follow them."""
     try:
         rows = list(csv.reader([line + "\n" for line in lines], delimiter=delimiter, strict=True))
     except csv.Error:

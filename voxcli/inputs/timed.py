@@ -22,10 +22,10 @@ _STAMP = re.compile(
 _FROM_ZERO = re.compile(r"\s*0{1,2}:[0-5]\d(?::[0-5]\d)?(?:\s|$)")  # a recording begins at 0:00, no appointment does
 _MINUTES = re.compile(r"\s*\d{1,3}:[0-5]\d(?::[0-5]\d)?(?:\s|$)")
 _NICK = re.compile(rf"(?:[\[(]?{_CLOCK}[\])]?\s*)?<[@+%&~! ]?([^\s<>/=\"']{{1,30}})>\s+\S(?!.*</\1>)")
-# "anna - Today at 18:22", "Speaker 1  0:05": a line over what somebody wrote or said.
+# "anna - Today at 18:22", "Speaker 1  0:05": a line above a message or a speech.
 _HEAD = re.compile(
-    rf"[^\s:][^:\n]{{0,40}}?(?:\s{{2,}}|\s[\u2014\u2013-]\s)"
-    rf"(?:(?:Today|Yesterday)(?: at)?,? |{_DATE},? ){{0,1}}{_CLOCK}\s*$"
+    rf"[^\s:]+(?: [^\s:]+){{0,5}}(?:\s{{2,}}| [\u2014\u2013-] )"
+    rf"(?:(?:Today|Yesterday)(?: at)?,? |{_DATE},? )?{_CLOCK}$"
 )
 _LEVEL = re.compile(r"\[?(?:INFO|DEBUG|WARN|WARNING|ERROR|TRACE|FATAL|CRITICAL)\b[\]:]")
 _REQUEST = re.compile(rf"\S+ \S+ \S+ \[\d\d/{_MONTH}/\d{{4}}:")
@@ -44,6 +44,6 @@ def timed(text: Beginning) -> Refusal | None:
 
 
 def _often(text: Beginning, pattern: re.Pattern[str], lines: int) -> bool:
-    """Whether two lines or more match, and one of so many `lines`."""
+    """Whether two lines or more match, and one of each `lines` lines on average."""
     count = text.count(pattern)
     return count > 1 and lines * count >= len(text.lines)

@@ -1,4 +1,4 @@
-"""Values as programs write them: numbers in quotes, whole numbers as floats, decimal commas, cells that say "none"."""
+"""Convert values as programs write them: quoted numbers, whole floats, decimal commas, cells for no value."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from voxcli.errors import quoted
 from voxcli.inputs.schema import SettingFields
 
-# What pandas, R and spreadsheets write where there is nothing.
+# What pandas, R and spreadsheets write for a missing value.
 MISSING_IDS = frozenset({"NaN", "nan", "<NA>", "null", "NULL", "None", "NaT", "#N/A"})
 MISSING = MISSING_IDS | {"NA", "N/A", "n/a", "-"}
 
@@ -28,7 +28,7 @@ _TRUTHS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0
 
 
 def decimal_point(cell: str, *, strict: bool) -> str:
-    """`2,5` as `2.5`. Raises ValueError, where `strict`, for `1.500`: where commas are used it is read in two ways."""
+    """Return `2,5` as `2.5`. Raises ValueError, if `strict`, for `1.500`, which is ambiguous beside decimal commas."""
     if _DECIMAL_COMMA.fullmatch(cell):
         return cell.replace(",", ".")
     if strict and _THOUSANDS.fullmatch(cell):
@@ -37,7 +37,7 @@ def decimal_point(cell: str, *, strict: bool) -> str:
 
 
 def with_numbers(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The same fields, where what surely is a number or a truth value has its own type. Others stay as they are."""
+    """Return the fields with unambiguous numbers and truth values converted. Others are unchanged."""
     return {name: _converted(name, value) for name, value in fields.items()}
 
 

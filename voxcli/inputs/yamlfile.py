@@ -1,4 +1,4 @@
-"""A YAML file that a person wrote -> values; whatever else it holds is told in one line."""
+"""Read a YAML file written by a person. Anything else is reported in one line."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from voxcli.errors import InputError, reason_of, shortened
 from voxcli.files.read import read_regular
 
 MAX_BYTES = 1 << 20
-MAX_DEPTH = 100  # of lists and mappings: how deep Python itself can go differs by version
-MAX_DIGITS = 100  # 1:1:1:... is a number to the base of 60, and of many digits takes minutes
+MAX_DEPTH = 100  # nesting of lists and mappings; the limit of Python itself differs by version
+MAX_DIGITS = 100  # 1:1:1:... is a number to the base of 60; with many digits it takes minutes
 
 
 def read_yaml(path: Path, what: str) -> Any:
-    """What the file says; None for an empty one. `what` names it in messages. Raises InputError."""
+    """Return the content of a file; None if it is empty. what: its name in messages. Raises InputError."""
     try:
         data = read_regular(path, MAX_BYTES)
     except OSError as error:
         raise InputError(f"can't read {what} {path}: {error.strerror or error}") from error
     try:
         return yaml.load(data.decode("utf-8-sig"), _Loader)
-    # The library checks the form of a value by its tag and by its look, and falls over what only looks right.
+    # The library checks the form of a value by its tag and its first characters, and fails on invalid ones.
     except (
         yaml.YAMLError,
         ValueError,
@@ -40,7 +40,7 @@ def read_yaml(path: Path, what: str) -> Any:
 
 
 class _Loader(yaml.SafeLoader):
-    """Without aliases, which can say in a few lines what fills all memory, and without endless depth or numbers."""
+    """A loader without aliases, by which a few lines can fill all memory, and with limits of depth and digits."""
 
     _depth = 0
 
