@@ -70,7 +70,7 @@ def test_a_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["--concurrency", "0"], "--concurrency must be numbers like 1,4,16"),
         (["--concurrency", "a"], "--concurrency must be numbers like 1,4,16"),
-        (["--random-weights", "huge"], "--random-weights knows voxcpm2, not 'huge'"),
+        (["--random-weights", "huge"], "--random-weights must be one of voxcpm2, not 'huge'"),
         (["--random-weights", "voxcpm2", "--model", "x"], "exclude each other"),
         (["--solver", "heun"], "solver must be one of euler, ab2, not 'heun'"),
         (["--solver-error", "--concurrency", "4"], "--solver-error and --concurrency exclude each other"),

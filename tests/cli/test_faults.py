@@ -90,18 +90,18 @@ VOICED = {"voiced"}
         ("voice:eacces", VOICED, "line 3 (voiced): unexpected PermissionError: [Errno 13] Permission denied"),
         ("encode:error", VOICED, "line 3 (voiced): unexpected RuntimeError: a fault at encode"),
         ("encode:memory", VOICED, "line 3 (voiced): unexpected OutOfMemoryError: no memory at encode"),
-        ("encode:nan", VOICED, "line 3 (voiced): the model gave no finite patch at step 0"),
+        ("encode:nan", VOICED, "line 3 (voiced): the model produced a patch that is not finite at step 0"),
         ("prefill:error", set(), ""),  # retried row by row, where the fault does not occur
-        ("prefill:memory", set(), "out of memory with 4 requests at once; going on with 2"),
-        ("prefill:allocator", set(), "out of memory with 4 requests at once; going on with 2"),
-        ("prefill:enomem", set(), "out of memory with 4 requests at once; going on with 2"),
-        ("prefill:nan", set(LINES), "the model gave no finite patch at step 0"),
+        ("prefill:memory", set(), "out of memory with 4 requests at once; continuing with 2"),
+        ("prefill:allocator", set(), "out of memory with 4 requests at once; continuing with 2"),
+        ("prefill:enomem", set(), "out of memory with 4 requests at once; continuing with 2"),
+        ("prefill:nan", set(LINES), "the model produced a patch that is not finite at step 0"),
         ("step:error:3", set(), ""),
-        ("step:nan:3", set(LINES), "the model gave no finite patch at step 2"),
+        ("step:nan:3", set(LINES), "the model produced a patch that is not finite at step 2"),
         ("decode:error", set(), ""),
         ("decode:memory", set(), ""),
         ("decode:allocator", set(), ""),
-        ("decode:nan", 1, ": the model gave audio that is not finite"),
+        ("decode:nan", 1, ": the model produced audio that is not finite"),
         ("write:enospc:2", 1, ".wav: can't be written (No space left on device)"),
         ("write:eacces:3", 1, ".wav: can't be written (Permission denied)"),
         ("fsync:enospc", 1, ".wav: can't be written (No space left on device)"),
@@ -129,7 +129,7 @@ def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
     from voxcli.engine import transfer
 
     with monkeypatch.context() as patch:
-        patch.setattr(transfer, "answers", lambda device: False)
+        patch.setattr(transfer, "responds", lambda device: False)
         faults.arm("step:error:3")
         assert run(COMMAND) == 3
     err = capsys.readouterr().err
@@ -143,9 +143,9 @@ def test_a_device_that_breaks_ends_the_run_and_fails_no_line(
     ("fault", "code", "message"),
     [
         ("load:enoent", 3, "model.safetensors: damaged or not a weight file ([Errno 2] No such file or directory)"),
-        ("load:memory", 3, "does not fit into the memory here (OutOfMemoryError: no memory at load); "),
-        ("load:allocator", 3, "does not fit into the memory here (RuntimeError: [enforce fail at alloc_cpu.cpp"),
-        ("load:enomem", 3, "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory); "),
+        ("load:memory", 3, "does not fit into memory (OutOfMemoryError: no memory at load); "),
+        ("load:allocator", 3, "does not fit into memory (RuntimeError: [enforce fail at alloc_cpu.cpp"),
+        ("load:enomem", 3, "does not fit into memory (OSError: [Errno 12] Cannot allocate memory); "),
         ("note:enospc:2", 1, "voxcpm2: can't write out/results.jsonl: No space left on device"),
     ],
 )

@@ -18,7 +18,7 @@ from voxcli.cli.main import run
 from voxcli.diagnostics.doctor import examine
 from voxcli.engine import exactness
 from voxcli.errors import ManifestError, OutputError, Problem
-from voxcli.kernels.exact import AS_THEY_ARE
+from voxcli.kernels.exact import PLAIN
 
 DASH = "text that starts with a dash goes last, after --: voxcpm2 synth -o FILE -- TEXT"
 COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor", "voices")
@@ -245,8 +245,8 @@ LONG = "x" * 300
         (["synth", "Hello.", "-o", f"{LONG}.wav"], 1, "L.wav: can't be written (File name too long)"),
         (["synth", "Hello.", "-o", f"{LONG}/a.wav"], 1, "can't create the folder L: File name too long"),
         (["synth", "--file", LONG, "-o", "a.wav"], 2, "can't read L: File name too long"),
-        (["synth", "Hello.", "-o", "a.wav", "--lora", LONG], 3, "L: there is no such LoRA folder"),
-        (["synth", "Hello.", "-o", "a.wav", "--model", LONG], 3, "--model: L is not there"),
+        (["synth", "Hello.", "-o", "a.wav", "--lora", LONG], 3, "L: the LoRA folder does not exist"),
+        (["synth", "Hello.", "-o", "a.wav", "--model", LONG], 3, "--model: L does not exist"),
         (["synth", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["synth", "Hello.", "-o", "a.wav", "--voice", f"{LONG}.safetensors"], 2, "voices add` (File name too long)"),
         (["clone", "Hello.", "-o", "a.wav", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
@@ -268,9 +268,9 @@ LONG = "x" * 300
             2,
             "can't read the preset L.yaml: File name",
         ),
-        (["batch", "lines.jsonl", "-o", "out", "--lora", LONG], 3, "L: there is no such folder"),
-        (["batch", "lines.jsonl", "-o", "out", "--lora", "none"], 3, "none: there is no such folder"),
-        (["bench", "--model", LONG], 3, "--model: L is not there"),
+        (["batch", "lines.jsonl", "-o", "out", "--lora", LONG], 3, "L: the folder does not exist"),
+        (["batch", "lines.jsonl", "-o", "out", "--lora", "none"], 3, "none: the folder does not exist"),
+        (["bench", "--model", LONG], 3, "--model: L does not exist"),
         (["voices", "add", "a", "--ref", LONG], 2, "L: can't be opened (File name too long)"),
         (["voices", "remove", LONG], 2, "a voice name consists of letters"),
     ],
@@ -359,14 +359,14 @@ def test_doctor_lists_the_extras(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (True, True, ("ok", "alone and in any batch; with any number of threads")),
         (True, False, ("ok", "alone and in any batch; with 1 thread")),
-        (False, True, ("note", "last bits depend on what is spoken beside it (1 of 2 operations)")),
+        (False, True, ("note", "last bits depend on the rest of the batch (1 of 2 operations)")),
     ],
 )
 def test_doctor_tells_what_is_promised_of_bytes(
     holds: bool, threads: bool, message: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ways = {"a": AS_THEY_ARE, "b": AS_THEY_ARE if holds else None}
-    monkeypatch.setattr(exactness, "examine", lambda model: exactness.Exactness(ways, 1))
+    strategies = {"a": PLAIN, "b": PLAIN if holds else None}
+    monkeypatch.setattr(exactness, "examine", lambda model: exactness.Exactness(strategies, 1))
     monkeypatch.setattr(exactness, "same_with_any_threads", lambda model: threads)
     found = {finding.what: finding for finding in examine()}
     assert (found["same bytes"].state, found["same bytes"].detail) == message
@@ -395,7 +395,7 @@ def test_a_device_that_is_not_here_is_3(
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     model = ["--model", str(tiny_checkpoint)]
     assert run(["synth", "Hello.", "-o", "a.wav", "--device", "cuda:1", *model]) == 3
-    assert "no CUDA device here" in capsys.readouterr().err
+    assert "no CUDA device is available" in capsys.readouterr().err
 
 
 def test_without_a_home_the_presets_still_work(
@@ -491,7 +491,7 @@ def test_no_usable_model_is_3(
     assert run([*arguments, "--model", "empty"]) == 3
     assert "config.json" in capsys.readouterr().err
     assert run([*arguments, "--model", "nowhere"]) == 3
-    assert "nowhere is not there" in capsys.readouterr().err
+    assert "nowhere does not exist" in capsys.readouterr().err
     assert not (tmp_path / "a.wav").exists()
 
 

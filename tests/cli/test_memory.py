@@ -34,7 +34,7 @@ def test_a_model_that_does_not_fit_is_one_line(demo_voice: Path, tmp_path: Path)
     for mib in (60, 100):  # not enough to read the header; not enough for all weights
         code, lines = limited(mib, "synth", "Hi.", "-o", str(out), "--model", str(demo_voice))
         assert (code, len(lines)) == (3, 1), lines
-        assert lines[0].startswith(f"voxcpm2: {demo_voice} does not fit into the memory here ("), lines
+        assert lines[0].startswith(f"voxcpm2: {demo_voice} does not fit into memory ("), lines
     assert not out.exists()
 
 
@@ -52,4 +52,4 @@ def test_a_batch_that_no_memory_can_hold_is_refused(demo_voice: Path, tmp_path: 
     arguments = ("batch", str(tmp_path / "lines.txt"), "-o", str(tmp_path / "out"), "--model", str(demo_voice))
     code, lines = limited(2**20, *arguments, "--max-batch", "1000000000")
     assert code == 3, lines
-    assert "does not fit into the memory here (OSError: [Errno 12] Cannot allocate memory)" in lines[-1]
+    assert "does not fit into memory (OSError: [Errno 12] Cannot allocate memory)" in lines[-1]

@@ -69,5 +69,6 @@ def test_nothing_is_claimed_where_no_way_is_exact(
     lines = [line for line in capsys.readouterr().err.splitlines() if "last bits" in line]
     assert len(lines) == 1
     assert lines[0].startswith(
-        "voxcpm2: the same seed gives the same speech here, but its last bits depend on what is spoken beside it ("
+        "voxcpm2: the same seed gives the same speech on this machine, "
+        "but its last bits depend on the rest of the batch ("
     )

@@ -353,7 +353,7 @@ def test_a_lora_changes_the_voice_and_is_named(
     assert f"({tiny_checkpoint} with warm on cpu, float32)" in capsys.readouterr().err
     assert not np.array_equal(sound("plain.wav"), sound("adapted.wav"))
     assert run([*common, "-o", "none.wav", "--lora", "cold"]) == 3
-    assert capsys.readouterr().err == "voxcpm2: cold: there is no such LoRA folder\n"
+    assert capsys.readouterr().err == "voxcpm2: cold: the LoRA folder does not exist\n"
 
 
 def test_a_line_that_was_cut_off_makes_the_exit_code_1_unless_that_is_allowed(

@@ -325,10 +325,10 @@ def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tm
     plan = make_plan([Job("a", "Hello.", tmp_path / "a.wav", settings=BRIEF)])
     other = write_checkpoint(tmp_path / "other", seed=3)
     wrong = config(tiny_checkpoint, tmp_path, model=str(other))
-    with pytest.raises(CheckpointError, match=f"^{socket.gethostname()}: .*other is not the same model here"):
+    with pytest.raises(CheckpointError, match=f"^{socket.gethostname()}: .*other is not the same model here as"):
         drive(ThreadPool(1, wrong), plan, tmp_path)
     missing = config(tiny_checkpoint, tmp_path, model=str(tmp_path / "nowhere"))
-    with pytest.raises(ModelNotFound, match=f"^{socket.gethostname()}: there is no model folder .*nowhere here"):
+    with pytest.raises(ModelNotFound, match=f"^{socket.gethostname()}: the model folder .*nowhere is missing here"):
         drive(ThreadPool(1, missing), plan, tmp_path)
     uncached = config(tiny_checkpoint, tmp_path, model="some/model")
     with pytest.raises(ModelNotFound, match="`voxcpm2 download some/model --ray-address ADDRESS` brings it"):

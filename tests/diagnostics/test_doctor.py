@@ -14,7 +14,7 @@ from voxcli.diagnostics import doctor
 from voxcli.diagnostics.doctor import Finding, examine
 from voxcli.engine import exactness
 from voxcli.engine.exactness import Exactness
-from voxcli.kernels.exact import AS_THEY_ARE
+from voxcli.kernels.exact import PLAIN
 
 
 def shown(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
@@ -48,7 +48,7 @@ def test_a_model_folder_that_is_not_there_is_missing(
     if variable is not None:
         monkeypatch.setenv("VOXCPM2_MODEL", variable)
     assert run(["doctor", *option]) == 3
-    reason = f"{label}: nowhere is not there (or name a model id like openbmb/VoxCPM2)"
+    reason = f"{label}: nowhere does not exist (or name a model id like openbmb/VoxCPM2)"
     assert shown(capsys)[-1] == ["!!", label, reason]
 
 
@@ -76,7 +76,7 @@ def of_the_full_model(folder: Path, monkeypatch: pytest.MonkeyPatch, *, amx: boo
     monkeypatch.setattr("voxcli.model.device.multiplies_bfloat16", lambda: amx)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     monkeypatch.setattr(doctor, "total_memory", lambda: int(gib * 2**30))
-    monkeypatch.setattr(exactness, "_ask", lambda model, products: {"a": AS_THEY_ARE})
+    monkeypatch.setattr(exactness, "_run_trials", lambda model, products: {"a": PLAIN})
     monkeypatch.setattr(exactness, "same_with_any_threads", lambda model: True)
     findings = list(examine(str(folder)))
     memory = {f"memory {f.detail.split()[3].rstrip(',')}": f for f in findings if f.what == "memory"}
@@ -97,7 +97,7 @@ def test_on_a_processor_with_amx_auto_is_bfloat16_which_is_not_exact(
     assert found["memory float32"] == Finding("memory", "ok", "9.4 GiB in float32, 16.0 GiB in total")
     assert found["memory bfloat16"] == Finding("memory", "ok", "5.1 GiB in bfloat16 (--dtype auto), 16.0 GiB in total")
     assert found["same bytes"] == Finding(
-        "same bytes", "note", "last bits depend on what is spoken beside it (in bfloat16)", "--dtype float32"
+        "same bytes", "note", "last bits depend on the rest of the batch (in bfloat16)", "--dtype float32"
     )
 
 

@@ -1,9 +1,9 @@
-"""What `test_exact_settings` starts: the same clips in several ways, in a process with its own settings.
+"""Generates the same clips in several ways. `test_exact_settings` starts it with various library settings.
 
     python -m tests.engine.exact_child 1 2 3
 
-Writes to stdout, in JSON, for each number of threads the digest of every clip's audio by the way it was made, and what
-the engine says of itself.
+The arguments are numbers of threads. Writes JSON to stdout: for each number of threads the digests of the clips' audio
+by way of generating them, whether the engine is exact, and its strategies.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ PRODUCTS = (2048, 2560), (384, 1792), (384, 2), (64, 1024)  # width and columns;
 def main(threads: Iterable[int]) -> None:
     model = load_model(demo_voice.FOLDER, device="cpu")
     voice = Engine(model).encode_voice(torch.sin(torch.arange(16_000) / 20).numpy(), key="a voice")
-    told = {}
+    results = {}
     for count in threads:
         torch.set_num_threads(count)
         requests = _requests(model, voice)
-        told[count] = {
+        results[count] = {
             "exact": Engine(model).exact,
-            "ways": str(examine(model)),
+            "strategies": str(examine(model)),
             "products": [shape for shape in PRODUCTS if not _rows_agree(*shape)],
             "together": _digests(model, requests),
             "reversed, two at a time": _digests(model, requests[::-1], 2),
             "alone": {name: digest for one in requests for name, digest in _digests(model, [one]).items()},
-            "what was missing": _digests(model, requests[1:3]),
+            "a part of them": _digests(model, requests[1:3]),
         }
-    json.dump({"strict": os.environ.get("MKL_CBWR") == "AUTO,STRICT", "threads": told}, sys.stdout)
+    json.dump({"strict": os.environ.get("MKL_CBWR") == "AUTO,STRICT", "threads": results}, sys.stdout)
 
 
 def _requests(model: VoxCPM2, voice: torch.Tensor) -> list[Request]:
-    sampling = {"max_len": 4, "steps": 3}  # and two solvers
+    sampling = {"max_len": 4, "steps": 3}
     return [
         Request(
             text,
@@ -65,7 +65,7 @@ def _digests(model: VoxCPM2, requests: list[Request], max_batch: int | None = No
 
 
 def _rows_agree(width: int, columns: int) -> bool:
-    """Random rows of a product, random ones of them: not the numbers by which a way was chosen."""
+    """Compare random subsets of random rows, which are not the inputs that a strategy was chosen with."""
     generator = torch.Generator().manual_seed(width)
     x, weight = torch.randn(70, width, generator=generator), torch.randn(columns, width, generator=generator)
     whole = torch_ops.linear(x, weight)

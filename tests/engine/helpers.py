@@ -1,4 +1,4 @@
-"""Short ways to make requests of a tiny model and to compare what came out."""
+"""Helpers that create requests for a tiny model and compare clips."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ TEXTS = ("hello world", "abc", "a longer line of text", "你好世界", "xyz!", 
 
 
 def latents(model: VoxCPM2, patches: int, seed: int) -> torch.Tensor:
-    """Random latents that stand for an encoded voice."""
+    """Return random latents in place of an encoded voice."""
     return torch.randn(patches, *model.patch_shape, generator=torch.Generator().manual_seed(seed))
 
 
 def request(
     model: VoxCPM2, request_id: str, text: str, *, layout: str = "zero-shot", voice: int = 0, **sampling: Any
 ) -> Request:
-    """A request in one of the four layouts; `voice` seeds its reference and its prompt audio."""
+    """Return a request in one of the four layouts. voice: the seed of its reference and prompt audio."""
     parts: dict[str, Any] = {}
     if layout in ("reference", "both"):
         parts["reference"] = latents(model, 3 + voice % 4, 100 + voice)
@@ -39,7 +39,7 @@ LAYOUTS = ("zero-shot", "reference", "continuation", "both")
 
 
 def mixed(model: VoxCPM2, count: int) -> list[Request]:
-    """Requests that differ in layout, length, voice, seed, cfg, solver and steps."""
+    """Return requests that differ in layout, length, voice, seed, cfg, solver and steps."""
     return [
         request(
             model,
@@ -58,6 +58,7 @@ def mixed(model: VoxCPM2, count: int) -> list[Request]:
 
 
 def run(engine: Engine, requests: Iterable[Request]) -> dict[str, Clip]:
+    """Run requests and check that the engine has freed all rows and pages."""
     clips = {clip.request_id: clip for clip in engine.generate(requests)}
     engine.check_integrity()
     assert not engine.scheduler.running and engine.state.free == len(engine.state.cfg) - 1
@@ -66,7 +67,7 @@ def run(engine: Engine, requests: Iterable[Request]) -> dict[str, Clip]:
 
 
 def alone(model: VoxCPM2, requests: Sequence[Request], **config: Any) -> dict[str, Clip]:
-    """Each request in an engine of its own."""
+    """Run each request in an engine of its own."""
     from voxcli.engine.config import EngineConfig
 
     return {r.request_id: run(Engine(model, EngineConfig(max_batch=1, **config)), [r])[r.request_id] for r in requests}

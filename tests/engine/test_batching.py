@@ -1,4 +1,4 @@
-"""What a request becomes does not depend on its neighbours, its row, its pages or when it came."""
+"""The clip of a request does not depend on the other requests, its row, its pages or its time of arrival."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_batch_equals_singles(tiny_model: VoxCPM2, singles: dict[str, Clip], cou
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_any_order_and_any_arrival(tiny_model: VoxCPM2, singles: dict[str, Clip], seed: int) -> None:
+def test_any_order_and_time_of_arrival(tiny_model: VoxCPM2, singles: dict[str, Clip], seed: int) -> None:
     rng = random.Random(seed)
     requests = mixed(tiny_model, COUNT)
     rng.shuffle(requests)
@@ -58,7 +58,7 @@ def test_prefill_chunks_of_any_size(tiny_model: VoxCPM2, singles: dict[str, Clip
 
 
 def test_preemption_changes_nothing(tiny_model: VoxCPM2, singles: dict[str, Clip]) -> None:
-    # The longest request needs 6 pages alone; 8 pages for eight rows force rows to give way again and again.
+    # The longest request needs 6 pages; with 8 pages for eight rows there are many preemptions.
     engine = Engine(tiny_model, EngineConfig(max_batch=8, pages=8))
     check(run(engine, mixed(tiny_model, COUNT)), singles)
     assert engine.counters.preemptions > 3
@@ -82,7 +82,7 @@ def test_poisoned_free_pages_and_rows_change_nothing(tiny_model: VoxCPM2, single
 
 
 def poison_free(engine: Engine) -> None:
-    """NaN wherever no running request may read: free pages, unused ends of owned pages, free rows."""
+    """Write NaN everywhere that no running request may read: free pages, unused slots of owned pages, free rows."""
     cache, state = engine.cache, engine.state
     used = torch.zeros(len(cache.latents), dtype=torch.bool)
     for sequence in engine.scheduler.running:
@@ -96,7 +96,7 @@ def poison_free(engine: Engine) -> None:
         table[free_rows] = float("nan")
 
 
-def test_rows_that_finish_at_different_steps_all_have_audio(tiny_model: VoxCPM2) -> None:
+def test_the_audio_of_each_clip_has_the_length_of_its_patches(tiny_model: VoxCPM2) -> None:
     clips = run(Engine(tiny_model), mixed(tiny_model, COUNT))
     for clip in clips.values():
         assert clip.audio is not None
@@ -104,7 +104,7 @@ def test_rows_that_finish_at_different_steps_all_have_audio(tiny_model: VoxCPM2)
         assert clip.duration_s == pytest.approx(clip.patches * tiny_model.patch_s)
 
 
-def test_a_late_prefill_leaves_running_rows_alone(tiny_model: VoxCPM2) -> None:
+def test_a_late_prefill_does_not_affect_running_rows(tiny_model: VoxCPM2) -> None:
     early = request(tiny_model, "early", "hello world", seed=1, max_len=30, min_len=20)
     late = request(tiny_model, "late", "a longer line of text", layout="both", voice=3, seed=2, max_len=12)
     engine = Engine(tiny_model)
@@ -117,7 +117,7 @@ def test_a_late_prefill_leaves_running_rows_alone(tiny_model: VoxCPM2) -> None:
         assert_same(clips[name], expected[name])
 
 
-def test_voices_stay_with_their_requests(tiny_model: VoxCPM2) -> None:
+def test_each_request_keeps_its_voice(tiny_model: VoxCPM2) -> None:
     one = request(tiny_model, "one", "hello", layout="reference", voice=1, seed=5, max_len=12)
     two = request(tiny_model, "two", "hello", layout="reference", voice=2, seed=5, max_len=12)
     clips = run(Engine(tiny_model), [one, two])

@@ -1,4 +1,4 @@
-"""On a CPU, in float32, the audio of a request has the same bits whatever runs beside it, before it or after it."""
+"""On a CPU in float32 the audio of a request has the same bits with any other requests, concurrent or earlier."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guided(velocity: torch.Tensor) -> torch.Tensor:
 
 
 def mixed(model: VoxCPM2) -> list[Request]:
-    """Short ones of every layout and solver; their lengths cross 32 positions, where attention takes a longer span."""
+    """Return short requests of each layout and solver. They exceed 32 positions, where attention uses a longer span."""
     return [
         request(
             model,
@@ -65,12 +65,12 @@ def check(clips: dict[str, Clip], singles: dict[str, Clip]) -> None:
 
 
 @pytest.mark.parametrize("rows", [2, 3, COUNT])
-def test_any_number_at_once(tiny_model: VoxCPM2, singles: dict[str, Clip], rows: int) -> None:
+def test_any_number_of_rows(tiny_model: VoxCPM2, singles: dict[str, Clip], rows: int) -> None:
     check(run(Engine(tiny_model, EngineConfig(max_batch=rows)), mixed(tiny_model)), singles)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_any_order_arrival_and_neighbours_that_go_away(
+def test_any_order_and_time_of_arrival_with_cancelled_requests(
     tiny_model: VoxCPM2, singles: dict[str, Clip], seed: int
 ) -> None:
     rng = random.Random(seed)
@@ -78,27 +78,27 @@ def test_any_order_arrival_and_neighbours_that_go_away(
     rng.shuffle(requests)
     engine = Engine(tiny_model, EngineConfig(max_batch=5))
     clips: dict[str, Clip] = {}
-    passing = 0
+    extra = 0
     while requests or engine.has_work:
         if requests and rng.random() < 0.5:
             engine.add(requests.pop())
-            engine.add(request(tiny_model, f"passing {passing}", "one two three four", seed=passing, min_len=20))
-            passing += 1
-        elif passing and rng.random() < 0.5:
-            engine.cancel(f"passing {rng.randrange(passing)}")
-        clips |= {clip.request_id: clip for clip in engine.step() if not clip.request_id.startswith("passing")}
+            engine.add(request(tiny_model, f"extra {extra}", "one two three four", seed=extra, min_len=20))
+            extra += 1
+        elif extra and rng.random() < 0.5:
+            engine.cancel(f"extra {rng.randrange(extra)}")
+        clips |= {clip.request_id: clip for clip in engine.step() if not clip.request_id.startswith("extra")}
     assert len(clips) == COUNT
     check(clips, singles)
 
 
-def test_prompts_longer_than_the_budget(tiny_model: VoxCPM2) -> None:
-    """Cut into chunks by their own length: neighbours decide when a chunk runs, never where it ends."""
+def test_prompts_longer_than_the_prefill_budget(tiny_model: VoxCPM2) -> None:
+    """Other requests affect when a chunk of a prompt is prefilled, but not where it ends."""
     requests = mixed(tiny_model)
     clips = run(Engine(tiny_model, EngineConfig(prefill_tokens=9)), requests)
     check(clips, alone(tiny_model, requests, prefill_tokens=9))
 
 
-def test_the_audio_decode_of_many_clips(tiny_model: VoxCPM2) -> None:
+def test_the_audio_decode_of_many_clips_at_once(tiny_model: VoxCPM2) -> None:
     clips = [latents(tiny_model, 1 + 5 * n % 23, n) for n in range(16)]
     with torch.inference_mode():
         together = AudioDecoder(tiny_model, 16).decode(clips)
@@ -115,7 +115,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 
 @pytest.mark.parametrize(("width", "columns"), [(2048, 2560), (384, 1792), (64, 1024), (384, 2)])
-def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int) -> None:
+def test_a_row_of_a_product_does_not_depend_on_other_rows(width: int, columns: int) -> None:
     generator = torch.Generator().manual_seed(width)
     x, weight = torch.randn(70, width, generator=generator), torch.randn(columns, width, generator=generator)
     whole = torch_ops.linear(x, weight)
@@ -141,10 +141,10 @@ def test_a_row_of_a_product_does_not_know_of_the_others(width: int, columns: int
     ],
     ids=["silu_mul", "silu", "rms_norm", "rotate", "snake", "guided_move", "tanh"],
 )
-def test_what_lies_between_products_does_not_know_of_other_rows(
+def test_a_row_of_an_elementwise_operation_does_not_depend_on_other_rows(
     threads: int, operation: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
-    """Large enough for torch to give each thread a part, and odd enough for the parts to end within a row."""
+    """The tensor is large enough to be divided between threads, and its size makes the parts end within a row."""
     torch.manual_seed(3)
     x = torch.randn(388, 1792)
     whole = operation(x).flatten(1)
@@ -155,19 +155,19 @@ def test_what_lies_between_products_does_not_know_of_other_rows(
 STRICT = os.environ.get("MKL_CBWR") == "AUTO,STRICT"
 
 
-@pytest.mark.skipif(not STRICT, reason="only MKL's strict mode makes products the same with any number of threads")
+@pytest.mark.skipif(not STRICT, reason="products are the same with any number of threads only in MKL's strict mode")
 def test_voices_and_audio_are_the_same_with_any_number_of_threads(demo_voice: Path) -> None:
     model = load_model(demo_voice, device="cpu")
     clip, voice = latents(model, 11, 1), torch.randn(20_000, generator=torch.Generator().manual_seed(2)) / 9
-    before, made = torch.get_num_threads(), []
+    before, results = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
             with torch.inference_mode():
                 [audio] = AudioDecoder(model, 1).decode([clip])
-            made.append((audio, VoiceEncoder(model, 1).encode(voice.numpy(), "voice", "right")))
+            results.append((audio, VoiceEncoder(model, 1).encode(voice.numpy(), "voice", "right")))
     finally:
         torch.set_num_threads(before)
-    for audio, encoded in made[1:]:
-        assert torch.equal(audio, made[0][0])
-        assert torch.equal(encoded, made[0][1])
+    for audio, encoded in results[1:]:
+        assert torch.equal(audio, results[0][0])
+        assert torch.equal(encoded, results[0][1])

@@ -1,4 +1,4 @@
-"""What came out about exactness is kept, is the same without being kept, and is not believed where it is wrong."""
+"""Results about exactness are stored, are reproducible without the file, and are not used if they are wrong."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from voxcli.engine import exactness
 from voxcli.engine.engine import Engine, EngineConfig
 from voxcli.engine.exactness import FILE_NAME, examine, same_with_any_threads
 from voxcli.kernels import attention, exact, torch_ops
-from voxcli.kernels.exact import AS_THEY_ARE, WAYS, Way
+from voxcli.kernels.exact import PLAIN, STRATEGIES, Strategy
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
 
 
 @pytest.fixture(autouse=True)
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache of its own, and nothing found in this process."""
+    """A separate cache folder, without results of this process."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(exact, "_found", {})
     monkeypatch.setattr(exact, "_remembered", {})
@@ -30,39 +30,39 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def trials(monkeypatch: pytest.MonkeyPatch) -> list[Way]:
-    """The ways that are tried, in order."""
-    tried: list[Way] = []
+def trials(monkeypatch: pytest.MonkeyPatch) -> list[Strategy]:
+    """The strategies that are tried, in order."""
+    tried: list[Strategy] = []
     holds = exact.holds
 
-    def counted(way: Way, *values: object, **named: object) -> bool:
-        tried.append(way)
-        return holds(way, *values, **named)  # type: ignore[arg-type]
+    def counted(strategy: Strategy, *values: object, **named: object) -> bool:
+        tried.append(strategy)
+        return holds(strategy, *values, **named)  # type: ignore[arg-type]
 
     for module in (exact, torch_ops.exact, attention.exact):
         monkeypatch.setattr(module, "holds", counted)
     return tried
 
 
-def again() -> None:
-    """As in another process."""
-    exact.forget()
+def restart() -> None:
+    """Discard the results, as if in a new process."""
+    exact.reset()
 
 
-def test_every_product_and_attention_of_the_model_is_asked_about(tiny_model: VoxCPM2) -> None:
-    ways = examine(tiny_model).ways
-    assert set(exact.found(torch.get_num_threads())) == set(ways)
+def test_every_product_and_attention_of_the_model_is_tried(tiny_model: VoxCPM2) -> None:
+    strategies = examine(tiny_model).strategies
+    assert set(exact.found(torch.get_num_threads())) == set(strategies)
     clips = run(Engine(tiny_model), [request(tiny_model, "r", "hello", layout="both", seed=1, max_len=4)])
     assert clips["r"].audio is not None
-    assert set(exact.found(torch.get_num_threads())) == set(ways), "an operation was not known before it ran"
+    assert set(exact.found(torch.get_num_threads())) == set(strategies), "an operation was not tried before it ran"
 
 
-def test_what_came_out_is_kept_and_only_one_answer_is_tried_again(
-    tiny_model: VoxCPM2, file: Path, trials: list[Way]
+def test_results_are_stored_and_a_start_repeats_only_one_trial(
+    tiny_model: VoxCPM2, file: Path, trials: list[Strategy]
 ) -> None:
     first = examine(tiny_model)
-    assert len(trials) >= len(first.ways)
-    again()
+    assert len(trials) >= len(first.strategies)
+    restart()
     trials.clear()
     assert examine(tiny_model) == first
     assert len(trials) == 1
@@ -72,10 +72,10 @@ def test_what_came_out_is_kept_and_only_one_answer_is_tried_again(
     assert [path.name for path in file.parent.iterdir()] == [FILE_NAME]
 
 
-def test_without_the_file_the_same_comes_out(tiny_model: VoxCPM2, file: Path) -> None:
+def test_results_are_the_same_without_the_file(tiny_model: VoxCPM2, file: Path) -> None:
     first = examine(tiny_model)
     file.unlink()
-    again()
+    restart()
     assert examine(tiny_model) == first
 
 
@@ -92,45 +92,45 @@ def test_without_the_file_the_same_comes_out(tiny_model: VoxCPM2, file: Path) ->
         b'{"format": 2, "machines": {}}',
         b"x" * (2 << 20),
     ],
-    ids=["empty", "torn", "no text", "a list", "deep", "no machines", "machines in a list", "of later", "huge"],
+    ids=["empty", "truncated", "not text", "a list", "deep", "no machines", "a list of machines", "newer", "huge"],
 )
-def test_a_broken_file_is_ignored_and_replaced(tiny_model: VoxCPM2, file: Path, content: bytes) -> None:
+def test_a_damaged_file_is_ignored_and_replaced(tiny_model: VoxCPM2, file: Path, content: bytes) -> None:
     expected = examine(tiny_model)
     file.write_bytes(content)
-    again()
+    restart()
     assert examine(tiny_model) == expected
     assert json.loads(file.read_bytes())["format"] == 1
 
 
-@pytest.mark.parametrize("answers", [None, 7, {"product 2 3": "sideways"}, {"product 2 3": 4}])
-def test_answers_that_are_none_are_ignored(tiny_model: VoxCPM2, file: Path, answers: object) -> None:
+@pytest.mark.parametrize("stored", [None, 7, {"product 2 3": "sideways"}, {"product 2 3": 4}])
+def test_invalid_results_are_ignored(tiny_model: VoxCPM2, file: Path, stored: object) -> None:
     expected = examine(tiny_model)
     content = json.loads(file.read_bytes())
-    content["machines"] = dict.fromkeys(content["machines"], answers)
+    content["machines"] = dict.fromkeys(content["machines"], stored)
     file.write_text(json.dumps(content))
-    again()
+    restart()
     assert examine(tiny_model) == expected
 
 
-def test_a_folder_that_cannot_be_made_costs_nothing(
+def test_a_cache_folder_that_can_not_be_created_is_no_error(
     tiny_model: VoxCPM2, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a file"))
-    assert examine(tiny_model).ways
+    assert examine(tiny_model).strategies
 
 
-def test_other_settings_and_threads_are_other_machines(
+def test_other_settings_have_results_of_their_own(
     tiny_model: VoxCPM2, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     examine(tiny_model)
     monkeypatch.setenv("MKL_SOMETHING", "else")
-    again()
+    restart()
     examine(tiny_model)
     assert len(json.loads(file.read_bytes())["machines"]) == 2
 
 
-def test_the_file_stays_small(tiny_model: VoxCPM2, file: Path) -> None:
+def test_the_file_keeps_a_limited_number_of_machines(tiny_model: VoxCPM2, file: Path) -> None:
     file.parent.mkdir()
     old = {f"machine {n}": {"product 2 3 torch.float32": "as they are"} for n in range(500)}
     file.write_text(json.dumps({"format": 1, "machines": old}))
@@ -140,84 +140,89 @@ def test_the_file_stays_small(tiny_model: VoxCPM2, file: Path) -> None:
     assert machines[:-1] == list(old)[-exactness.MAX_MACHINES + 1 :]
 
 
-def depends_on_rows(way: Way, columns: int, width: int, dtype: torch.dtype) -> bool:
-    return way.blocks
+def depends_on_rows(strategy: Strategy, columns: int, width: int, dtype: torch.dtype) -> bool:
+    return strategy.blocks
 
 
-def test_what_no_longer_holds_is_neither_believed_nor_kept(
+def test_results_that_are_wrong_in_this_process_are_neither_used_nor_stored(
     tiny_model: VoxCPM2, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in a program that multiplied before it imported the package: its MKL is set otherwise than the environment."""
+    """As in a program that used MKL before it imported the package, and thereby before the environment was set."""
     before = examine(tiny_model)
-    kept = file.read_bytes()
-    products = {name for name in before.ways if name.startswith("product")}
-    again()
+    stored = file.read_bytes()
+    products = {name for name in before.strategies if name.startswith("product")}
+    restart()
     for module in (exactness, torch_ops):
         monkeypatch.setattr(module, "product_holds", depends_on_rows)
-    expected = {name: next(way for way in WAYS if way.blocks) for name in products}
-    ways = examine(tiny_model).ways
-    assert {name: ways[name] for name in products} == (
-        expected if AS_THEY_ARE in before.ways.values() else {name: before.ways[name] for name in products}
+    expected = {name: next(strategy for strategy in STRATEGIES if strategy.blocks) for name in products}
+    strategies = examine(tiny_model).strategies
+    assert {name: strategies[name] for name in products} == (
+        expected if PLAIN in before.strategies.values() else {name: before.strategies[name] for name in products}
     )
-    assert file.read_bytes() == kept
+    assert file.read_bytes() == stored
 
 
-def test_where_no_way_holds_one_line_says_so_and_no_clip_claims_it(
+def test_without_an_exact_strategy_one_message_reports_it_and_no_clip_is_exact(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch_ops, "product_holds", lambda *values: False)
-    remarks: list[str] = []
-    engine = Engine(tiny_model, notify=remarks.append)
+    messages: list[str] = []
+    engine = Engine(tiny_model, notify=messages.append)
     assert not engine.exact
-    [remark] = remarks
-    products = sum(name.startswith("product") for name in examine(tiny_model).ways)
-    assert remark == (
-        "the same seed gives the same speech here, but its last bits depend on what is spoken beside it "
-        f"({products} of {len(examine(tiny_model).ways)} operations)"
+    [message] = messages
+    products = sum(name.startswith("product") for name in examine(tiny_model).strategies)
+    assert message == (
+        "the same seed gives the same speech on this machine, but its last bits depend on the rest of the batch "
+        f"({products} of {len(examine(tiny_model).strategies)} operations)"
     )
     clips = run(engine, [request(tiny_model, "r", "hello", seed=1, max_len=4)])
     assert clips["r"].audio is not None
     assert not clips["r"].exact
 
 
-def test_in_16_bit_nothing_is_claimed_and_nothing_tried(tiny_checkpoint: Path, file: Path, trials: list[Way]) -> None:
-    """Rows of its products pass the trials, and clips still differ beside others."""
+def test_in_16_bit_no_clip_is_exact_and_nothing_is_tried(
+    tiny_checkpoint: Path, file: Path, trials: list[Strategy]
+) -> None:
+    """In bfloat16 rows of products pass the trials, but clips still differ between batches."""
     model = load_model(tiny_checkpoint, device="cpu", dtype="bfloat16")
-    remarks: list[str] = []
-    engine = Engine(model, notify=remarks.append)
-    assert remarks == [
-        "the same seed gives the same speech here, but its last bits depend on what is spoken beside it (in bfloat16)"
+    messages: list[str] = []
+    engine = Engine(model, notify=messages.append)
+    assert messages == [
+        "the same seed gives the same speech on this machine, "
+        "but its last bits depend on the rest of the batch (in bfloat16)"
     ]
     clips = run(engine, [request(model, "r", "hello", seed=1, max_len=4)])
     assert clips["r"].audio is not None
     assert not clips["r"].exact
-    assert {way for name, way in exact.found(torch.get_num_threads()).items() if "bfloat16" in name} == set()
+    assert {strategy for name, strategy in exact.found(torch.get_num_threads()).items() if "bfloat16" in name} == set()
     assert not file.exists()
 
 
-def test_a_clip_is_exact_unless_it_had_to_give_way(tiny_model: VoxCPM2) -> None:
+def test_a_clip_is_exact_unless_it_was_preempted(tiny_model: VoxCPM2) -> None:
     requests = [request(tiny_model, f"r{n}", "hello world", seed=n, min_len=30, max_len=31) for n in range(3)]
     assert all(clip.exact for clip in run(Engine(tiny_model), requests).values())
     engine = Engine(tiny_model, EngineConfig(max_batch=3, pages=7))
     clips = run(engine, requests)
     assert engine.counters.preemptions
     assert {clip.exact for clip in clips.values()} == {True, False}
-    assert clips["r0"].exact, "the eldest never gives way"
+    assert clips["r0"].exact, "the oldest request is never preempted"
 
 
-def test_lines_for_people() -> None:
-    blocks = Way(16, blocks=True)
-    assert str(exactness.Exactness({"a": AS_THEY_ARE}, 1)) == "alone and in any batch"
-    assert str(exactness.Exactness({"a": blocks, "b": AS_THEY_ARE, "c": blocks}, 1)) == (
+def test_description() -> None:
+    blocks = Strategy(16, blocks=True)
+    assert str(exactness.Exactness({"a": PLAIN}, 1)) == "alone and in any batch"
+    assert str(exactness.Exactness({"a": blocks, "b": PLAIN, "c": blocks}, 1)) == (
         "alone and in any batch, 2 in blocks of 16 of 3 operations"
     )
 
 
-def test_threads_are_compared_and_put_back(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbers_of_threads_are_compared_and_restored(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     before = torch.get_num_threads()
     strict = os.environ.get("MKL_CBWR") == "AUTO,STRICT"
     if strict:
         assert same_with_any_threads(tiny_model)
-    monkeypatch.setattr(torch_ops.exact.Way, "apply", lambda way, run, rows: run(rows) + 1e-3 * torch.get_num_threads())
+    monkeypatch.setattr(
+        torch_ops.exact.Strategy, "apply", lambda strategy, run, rows: run(rows) + 1e-3 * torch.get_num_threads()
+    )
     assert not same_with_any_threads(tiny_model)
     assert torch.get_num_threads() == before

@@ -16,9 +16,9 @@ def test_pages_for(positions: int, pages: int) -> None:
 def test_allocate_and_release() -> None:
     pool = PagePool(5)
     first, second = pool.allocate(3), pool.allocate(1)
-    assert sorted(first + second) == [1, 2, 3, 4], "page 0 is never handed out"
+    assert sorted(first + second) == [1, 2, 3, 4], "page 0 is never allocated"
     assert not pool.can_allocate(1)
-    with pytest.raises(AssertionError, match="1 pages asked for, 0 free"):
+    with pytest.raises(AssertionError, match="1 pages requested, 0 free"):
         pool.allocate(1)
     pool.release(first)
     assert pool.free == 3
@@ -29,7 +29,7 @@ def test_allocate_and_release() -> None:
         pool.check_integrity([first[0]])
 
 
-def test_page_bytes_are_the_bytes_of_a_page() -> None:
+def test_page_bytes() -> None:
     config = ModelConfig.model_validate(tiny_config())
     cache = Cache.create(config, 10, torch.device("cpu"), torch.float32)
     total = sum(t.numel() * t.element_size() for t in (cache.base, cache.residual, cache.latents))

@@ -1,4 +1,4 @@
-"""bfloat16 against float32: each patch made from the same history (teacher-forced), so that only rounding differs."""
+"""bfloat16 against float32 with teacher forcing: each patch has the same history, so that only rounding differs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from voxcli.model.weights import load_model
 
 @contextmanager
 def forced(model: VoxCPM2, teacher: list[torch.Tensor]) -> Iterator[list[torch.Tensor]]:
-    """Whatever the model makes, it goes on with the teacher's patches; yields what it made, step by step."""
+    """Replace each patch of the model with the teacher's. Yields a list that collects the model's own patches."""
     made: list[torch.Tensor] = []
     real = model.next_patch
 
@@ -33,7 +33,7 @@ def forced(model: VoxCPM2, teacher: list[torch.Tensor]) -> Iterator[list[torch.T
     del model.next_patch
 
 
-# A CPU computes bfloat16 slowly: fewer patches of fewer requests there.
+# A CPU computes bfloat16 slowly, so it has fewer patches and requests.
 CASES = [("cpu", LAYOUTS[:1], 6), pytest.param("cuda", LAYOUTS, 20, marks=pytest.mark.gpu)]
 
 
@@ -42,9 +42,9 @@ CASES = [("cpu", LAYOUTS[:1], 6), pytest.param("cuda", LAYOUTS, 20, marks=pytest
 def test_bfloat16_stays_within_rounding(
     demo_voice: Path, device: str, layouts: tuple[str, ...], patches: int, alone: bool
 ) -> None:
-    """In a batch and alone: so both are the same but for rounding."""
+    """Both in a batch and alone, so the two differ by rounding only."""
     if alone and len(layouts) == 1:
-        pytest.skip("one request is alone in either case")
+        pytest.skip("with one request both cases are the same")
     if device == "cuda" and not torch.cuda.is_available():
         pytest.skip("no CUDA GPU")
     exact = load_model(demo_voice, device="cpu", dtype="float32")
@@ -54,15 +54,17 @@ def test_bfloat16_stays_within_rounding(
         for i, layout in enumerate(layouts)
     ]
     clips = run(Engine(exact), requests)
-    # Rows stay in order of admission: nobody finishes before the last step.
+    # Rows keep the order of admission, because no request finishes before the last step.
     order = sorted(clips, key=lambda name: -requests[int(name)].prompt.target_tokens)
     engine = Engine(rounded, EngineConfig(graphs=False, pad_to_bucket=False))
     batches = [[int(name)] for name in order] if alone else [[int(name) for name in order]]
-    wrong = whole = 0.0
+    error = energy = 0.0
     for batch in batches:
-        exactly = torch.stack([torch.stack([clips[f"{i}"].latents[step] for i in batch]) for step in range(patches)])  # type: ignore[index]
-        with forced(rounded, list(exactly)) as made:
+        exact_patches = torch.stack(
+            [torch.stack([clips[f"{i}"].latents[step] for i in batch]) for step in range(patches)]
+        )  # type: ignore[index]
+        with forced(rounded, list(exact_patches)) as made:
             run(engine, [requests[i] for i in batch])
-        wrong += float((torch.stack(made[:patches]) - exactly).square().sum())
-        whole += float(exactly.square().sum())
-    assert math.sqrt(wrong / whole) < 2e-2
+        error += float((torch.stack(made[:patches]) - exact_patches).square().sum())
+        energy += float(exact_patches.square().sum())
+    assert math.sqrt(error / energy) < 2e-2

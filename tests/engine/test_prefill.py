@@ -1,4 +1,4 @@
-"""Prompts packed into one call: the sizes it is padded to, and what lies where."""
+"""Prompts packed into one call: the padded sizes and the layout."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ def exact(tokens: int, rows: int, patches: int = 0) -> Size:
     [
         (exact(1, 1), 64, 8, 0),
         (exact(64, 8, 1), 64, 8, 64),
-        (exact(64, 9), 128, 16, 0),  # more prompts than their positions tell
-        (exact(129, 1, 60), 256, 20, 256),  # no more rows than requests at once
+        (exact(64, 9), 128, 16, 0),  # many short prompts need a larger size
+        (exact(129, 1, 60), 256, 20, 256),  # limited by the number of concurrent requests
         (exact(4096, 20), 4096, 20, 0),
     ],
 )
-def test_the_smallest_size_that_fits(size: Size, tokens: int, rows: int, patches: int) -> None:
+def test_the_smallest_sufficient_size_is_chosen(size: Size, tokens: int, rows: int, patches: int) -> None:
     assert size.padded(20, 512) == Size(tokens, rows, rows, patches, tokens, 512)
 
 
-def test_what_no_size_holds_is_not_padded() -> None:
+def test_a_prefill_larger_than_all_sizes_is_not_padded() -> None:
     assert exact(TOKENS[-1] + 1, 3).padded(20, 512) is None
 
 
 def prefilled(model: VoxCPM2, padded: bool, rows: int) -> tuple[Hidden, torch.Tensor, torch.Tensor]:
-    """Hidden states of prompts of all kinds, and what is in the cache of their pages."""
+    """Prefill prompts of all layouts. Returns their hidden states and the contents of their slots in both caches."""
     state, cache = StateTable(model, 8), Cache.create(model.config, 40, model.device, model.dtype)
     cache.base.fill_(torch.nan)
     cache.residual.fill_(torch.nan)
@@ -51,11 +51,11 @@ def prefilled(model: VoxCPM2, padded: bool, rows: int) -> tuple[Hidden, torch.Te
         chunks.append(Chunk(row, 0, prompt.token_ids, prompt.is_audio, prompt.patches, last=number != 1))
     size = Size.of(chunks)
     if padded:
-        wanted = size.padded(8, state.host_table.shape[1] * PAGE_SIZE)
-        assert wanted is not None and wanted.tokens > size.tokens and wanted.rows > size.rows
-        size = wanted
+        larger = size.padded(8, state.host_table.shape[1] * PAGE_SIZE)
+        assert larger is not None and larger.tokens > size.tokens and larger.rows > size.rows
+        size = larger
     layout, patches = lay_out(state, chunks, size)
-    assert len(layout) == size.integers and len(patches) == size.patches
+    assert len(layout) == size.layout_length and len(patches) == size.patches
     hidden = prefill_step(model, cache, TorchPagedAttention(), size, layout, patches)
     return hidden, *(kv.flatten(2, 3)[:, :, slots] for kv in (cache.base, cache.residual))
 

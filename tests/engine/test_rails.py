@@ -1,4 +1,4 @@
-"""Where a clip may stop, must stop, and is run again."""
+"""Stop flags, length limits and retries; validation of requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voxcli.model.voxcpm2 import VoxCPM2
 
 
 def with_stop_weights(model: VoxCPM2, stop: float) -> Iterator[VoxCPM2]:
-    """All features of the stop head positive; "stop" weighs them with `stop`, "go on" with 0."""
+    """Make all features of the stop head positive, with the weight `stop` for "stop" and 0 for "continue"."""
     head, bias = model.stop_head.weight.data, model.stop_proj.bias.data
     before = head.clone(), bias.clone()
     head[0], head[1] = 0, stop
@@ -40,7 +40,7 @@ def never_stop(tiny_model: VoxCPM2) -> Iterator[VoxCPM2]:
 
 @pytest.mark.parametrize(("min_len", "patches"), [(0, 2), (2, 4), (7, 9)])
 @pytest.mark.parametrize("batch", [1, 3])
-def test_stop_is_obeyed_only_after_min_len(eager_stop: VoxCPM2, min_len: int, patches: int, batch: int) -> None:
+def test_the_stop_flag_is_ignored_up_to_min_len(eager_stop: VoxCPM2, min_len: int, patches: int, batch: int) -> None:
     clips = run(
         Engine(eager_stop), [request(eager_stop, f"{i}", "hello", seed=i, min_len=min_len) for i in range(batch)]
     )
@@ -48,31 +48,31 @@ def test_stop_is_obeyed_only_after_min_len(eager_stop: VoxCPM2, min_len: int, pa
     assert {clip.stop_reason for clip in clips.values()} == {"stop"}
 
 
-def test_stop_at_the_first_allowed_step_also_with_other_steps_in_the_batch(eager_stop: VoxCPM2) -> None:
+def test_clips_with_different_solver_steps_stop_at_the_first_allowed_patch(eager_stop: VoxCPM2) -> None:
     clips = run(Engine(eager_stop), [request(eager_stop, f"{i}", "hello", seed=i, steps=3 + i) for i in range(4)])
     assert {clip.patches for clip in clips.values()} == {4}
 
 
-def test_length_cap_counts_target_tokens_only(never_stop: VoxCPM2) -> None:
+def test_the_length_limit_counts_target_tokens_only(never_stop: VoxCPM2) -> None:
     tokens = len(never_stop.tokenizer.encode("hi"))
     for layout in ("zero-shot", "continuation", "both"):
         clip = alone(never_stop, [request(never_stop, "a", "hi", layout=layout, seed=1, attempts=1)])["a"]
         assert (clip.patches, clip.stop_reason, clip.bad_case) == (6 * tokens + 10, "length", True)
 
 
-def test_max_len_caps(never_stop: VoxCPM2) -> None:
+def test_max_len_limits_a_clip(never_stop: VoxCPM2) -> None:
     clip = alone(never_stop, [request(never_stop, "a", "hello world", seed=1, max_len=5)])["a"]
     assert (clip.patches, clip.stop_reason, clip.attempts, clip.bad_case) == (5, "length", 1, False)
 
 
-def test_context_caps(never_stop: VoxCPM2) -> None:
+def test_the_context_limits_a_clip(never_stop: VoxCPM2) -> None:
     text = "a b c d e f g h " * 4
     clip = alone(never_stop, [request(never_stop, "a", text, seed=1, attempts=1)])["a"]
     prompt = len(never_stop.tokenizer.encode(text)) + 1
     assert (clip.patches, clip.stop_reason) == (256 - prompt, "length")
 
 
-def test_bad_case_is_run_again_with_the_next_seeds(never_stop: VoxCPM2) -> None:
+def test_a_bad_case_is_generated_again_with_the_next_seeds(never_stop: VoxCPM2) -> None:
     clip = alone(never_stop, [request(never_stop, "a", "hi", seed=5)])["a"]
     assert (clip.attempts, clip.seed, clip.bad_case, clip.stop_reason) == (3, 5, True, "length")
     third = alone(never_stop, [request(never_stop, "a", "hi", seed=7, attempts=1)])["a"]
@@ -81,16 +81,16 @@ def test_bad_case_is_run_again_with_the_next_seeds(never_stop: VoxCPM2) -> None:
 
 
 @pytest.mark.parametrize(("short_len", "bad"), [(0, False), (4, False), (5, True)])
-def test_a_clip_too_short_for_its_text_is_run_again_with_the_next_seeds(
+def test_a_clip_too_short_for_its_text_is_generated_again_with_the_next_seeds(
     eager_stop: VoxCPM2, short_len: int, bad: bool
 ) -> None:
-    """It ends after 4 patches, whatever its text."""
+    """This model ends every clip after 4 patches."""
     clip = alone(eager_stop, [request(eager_stop, "a", "hello", seed=5, short_len=short_len)])["a"]
     assert (clip.patches, clip.seed, clip.stop_reason) == (4, 5, "stop")
     assert (clip.attempts, clip.bad_case, clip.too_short) == (3 if bad else 1, bad, bad)
 
 
-def test_a_clip_that_a_limit_ends_is_not_too_short(never_stop: VoxCPM2) -> None:
+def test_a_clip_ended_by_a_limit_is_not_too_short(never_stop: VoxCPM2) -> None:
     clip = alone(never_stop, [request(never_stop, "a", "hello world", seed=1, max_len=5, short_len=9)])["a"]
     assert (clip.patches, clip.attempts, clip.bad_case, clip.too_short) == (5, 1, False, False)
 
@@ -103,8 +103,8 @@ def test_a_retry_that_is_long_enough_is_kept(tiny_model: VoxCPM2) -> None:
     assert all(clip.patches >= 8 for clip in again)
 
 
-def test_a_retry_that_ends_well_is_kept(tiny_model: VoxCPM2) -> None:
-    # A ratio of 1 makes clips of at least as many patches as tokens bad: some seeds pass, some do not.
+def test_a_retry_that_is_short_enough_is_kept(tiny_model: VoxCPM2) -> None:
+    # With a ratio of 1 clips with at least as many patches as tokens are bad: some seeds pass, some do not.
     requests = [request(tiny_model, f"{seed}", "hello world", seed=seed, ratio=1.0) for seed in range(20)]
     clips = run(Engine(tiny_model), requests)
     again = [clip for clip in clips.values() if clip.attempts > 1 and not clip.bad_case]
@@ -117,8 +117,8 @@ def test_a_retry_that_ends_well_is_kept(tiny_model: VoxCPM2) -> None:
         torch.testing.assert_close(kept.latents, clip.latents, atol=1e-4, rtol=0)
 
 
-def test_cfg_solver_and_steps_hold_for_every_patch(tiny_model: VoxCPM2) -> None:
-    """Each setting changes the last patch too, not the first alone."""
+def test_cfg_solver_and_steps_apply_to_every_patch(tiny_model: VoxCPM2) -> None:
+    """Each setting changes the last patch, too."""
     base = dict(seed=3, max_len=12, min_len=11)
     requests = [
         request(tiny_model, "base", "hello", **base),
@@ -133,15 +133,15 @@ def test_cfg_solver_and_steps_hold_for_every_patch(tiny_model: VoxCPM2) -> None:
         assert (together[name].latents[-1] - together["base"].latents[-1]).abs().max() > 1e-3  # type: ignore[index]
 
 
-def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
-    """With 2 steps the estimator runs once (the first step is still): the result is not the noise it began with."""
+def test_with_two_steps_a_patch_is_not_noise(tiny_model: VoxCPM2) -> None:
+    """With 2 steps the estimator runs once, because the first step has zero velocity."""
     clip = alone(tiny_model, [request(tiny_model, "a", "hello", seed=3, steps=2, max_len=4)])["a"]
     noise = torch.randn(8, 2, generator=torch.Generator().manual_seed(3)).T
     assert (clip.latents[0] - noise).abs().max() > 0.01  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
-    ("settings", "word"),
+    ("settings", "message"),
     [
         ({"steps": 1}, "steps"),
         ({"solver": "heun"}, "solver must be one of euler, ab2, not 'heun'"),
@@ -159,12 +159,12 @@ def test_two_steps_are_not_noise(tiny_model: VoxCPM2) -> None:
         ({"seed": 2**63}, "seed"),
     ],
 )
-def test_settings_out_of_range_are_refused_by_name(settings: dict[str, Any], word: str) -> None:
-    with pytest.raises(RequestError, match=word):
+def test_invalid_settings_are_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RequestError, match=message):
         Sampling(**settings)
 
 
-def test_ids_and_sizes_are_checked(tiny_model: VoxCPM2) -> None:
+def test_invalid_requests_are_refused(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
     engine.add(request(tiny_model, "a", "hello"))
     with pytest.raises(RequestError, match="'a' is already in use"):
@@ -179,7 +179,7 @@ def test_ids_and_sizes_are_checked(tiny_model: VoxCPM2) -> None:
     foreign = Request(
         "c", type(foreign.prompt)(foreign.prompt.token_ids, foreign.prompt.is_audio, torch.zeros(3, 4, 32), 1)
     )
-    with pytest.raises(RequestError, match="not the model's"):
+    with pytest.raises(RequestError, match="but the model needs"):
         engine.add(foreign)
     assert run(engine, []).keys() == {"a"}
 
@@ -191,20 +191,20 @@ def test_generate_returns_refused_requests_as_clips(tiny_model: VoxCPM2) -> None
     assert clips["ok"].error is None
 
 
-def test_the_same_id_can_be_used_again_when_its_clip_is_out(tiny_model: VoxCPM2) -> None:
+def test_an_id_can_be_used_again_after_its_clip_was_returned(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
     first = run(engine, [request(tiny_model, "a", "hello", seed=1, max_len=6)])["a"]
     second = run(engine, [request(tiny_model, "a", "hello", seed=1, max_len=6)])["a"]
     assert_same(first, second, 0)
 
 
-def test_a_missing_seed_is_drawn_and_told(tiny_model: VoxCPM2) -> None:
+def test_a_random_seed_is_reported(tiny_model: VoxCPM2) -> None:
     clip = run(Engine(tiny_model), [request(tiny_model, "a", "hello world", max_len=6)])["a"]
     again = run(Engine(tiny_model), [request(tiny_model, "a", "hello world", seed=clip.seed, max_len=6)])["a"]
     assert_same(clip, again, 0)
 
 
-def test_longest_expected_first(tiny_model: VoxCPM2) -> None:
+def test_the_request_with_the_longest_text_is_admitted_first(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model, EngineConfig(max_batch=1, decode_clips=1))
     for name, text in (("short", "hi"), ("long", "a longer line of text"), ("middle", "hello world")):
         engine.add(request(tiny_model, name, text, seed=1, max_len=5))
@@ -214,7 +214,7 @@ def test_longest_expected_first(tiny_model: VoxCPM2) -> None:
     assert order == ["long", "middle", "short"]
 
 
-def test_nothing_to_do_is_no_error(tiny_model: VoxCPM2) -> None:
+def test_an_engine_without_requests(tiny_model: VoxCPM2) -> None:
     engine = Engine(tiny_model)
     assert list(engine.generate([])) == []
     assert engine.step() == [] and not engine.has_work

@@ -1,4 +1,4 @@
-"""Who is admitted, what is prefilled, and who owns which page: exact values, without a model."""
+"""Admission, scheduling of prefills and allocation of pages: exact values, without a model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from voxcli.model.prompt import Prompt
 
 
 class Rows:
-    """The table of rows without its tensors: who owns which row, and which pages stand in it."""
+    """A state table without tensors: which request owns which row, and the pages of each row."""
 
     def __init__(self, rows: int):
         self.owned: dict[str, int] = {}
@@ -35,17 +35,17 @@ class Rows:
         self.tables[self.owned.pop(request_id)] = []
 
     def set_pages(self, row: int, start: int, pages: list[int]) -> None:
-        assert len(self.tables[row]) == start, "pages come in order"
+        assert len(self.tables[row]) == start, "pages are set in order"
         self.tables[row] += pages
 
 
 def scheduler(rows: int = 4, pages: int = 20) -> Scheduler:
-    """pages: that can be handed out, 16 positions each."""
+    """pages: number of pages that can be allocated, 16 positions each."""
     return Scheduler(PagePool(pages + 1), cast(StateTable, Rows(rows)))
 
 
 def sequence(name: str, order: int, tokens: int = 5, limit: int = 100, positions: int = 0) -> Sequence:
-    """tokens: of the text.  positions: of the whole prompt; as many as tokens where none are named."""
+    """tokens: number of tokens of the text; positions: number of positions of the prompt; 0: as many as tokens."""
     length = positions or tokens
     prompt = Prompt(
         torch.zeros(length, dtype=torch.int64), torch.zeros(length, dtype=torch.bool), torch.empty(0, 2, 8), tokens
@@ -62,7 +62,7 @@ def tables(scheduler: Scheduler) -> dict[int, list[int]]:
 
 
 # -- admission ---------------------------------------------------------------------------------------------------------
-def test_the_longest_text_is_admitted_first_and_of_equal_ones_the_first() -> None:
+def test_the_longest_text_is_admitted_first_and_of_equal_ones_the_oldest() -> None:
     one = scheduler(rows=8)
     for order, (name, tokens) in enumerate((("b", 5), ("a", 9), ("d", 5), ("c", 2))):
         one.add(sequence(name, order, tokens))
@@ -72,26 +72,26 @@ def test_the_longest_text_is_admitted_first_and_of_equal_ones_the_first() -> Non
     assert one.admit() == []
 
 
-def test_no_text_counts_for_more_than_it_may_make() -> None:
+def test_the_expected_length_is_bounded_by_the_limit() -> None:
     one = scheduler()
     one.add(sequence("long but limited", 0, tokens=50, limit=3))
     one.add(sequence("short", 1, tokens=4))
     assert names(one.admit()) == ["short", "long but limited"]
 
 
-def test_one_that_has_run_comes_before_all_that_have_not() -> None:
+def test_preempted_sequences_are_admitted_before_new_ones() -> None:
     one = scheduler(rows=1)
     one.add(sequence("long", 0, tokens=50))
-    one.add(sequence("again", 1, tokens=2), first=True)
-    one.add(sequence("again and longer", 2, tokens=3), first=True)
+    one.add(sequence("preempted", 1, tokens=2), first=True)
+    one.add(sequence("preempted and longer", 2, tokens=3), first=True)
     order = []
     while len(one):
         order += names(one.admit())
         one.release(one.running[0])
-    assert order == ["again and longer", "again", "long"]
+    assert order == ["preempted and longer", "preempted", "long"]
 
 
-def test_no_more_are_admitted_than_may_run_at_once() -> None:
+def test_admission_is_limited_by_max_running() -> None:
     one = scheduler(rows=3)
     assert one.max_running == 3
     for order in range(5):
@@ -99,14 +99,14 @@ def test_no_more_are_admitted_than_may_run_at_once() -> None:
     assert names(one.admit()) == ["0", "1", "2"]
     one.release(one.running[1])
     assert names(one.admit()) == ["3"]
-    one.max_running = 1  # memory has run out
+    one.max_running = 1  # as after memory ran out
     for running in list(one.running):
         one.release(running)
     assert names(one.admit()) == ["4"]
 
 
 @pytest.mark.parametrize(("positions", "pages"), [(1, 1), (15, 1), (16, 2), (31, 2), (32, 3)])
-def test_a_row_gets_pages_for_its_prompt_and_its_first_patch(positions: int, pages: int) -> None:
+def test_admission_allocates_pages_for_the_prompt_and_the_first_patch(positions: int, pages: int) -> None:
     one = scheduler(pages=20)
     one.add(sequence("a", 0, positions=positions))
     [admitted] = one.admit()
@@ -116,7 +116,7 @@ def test_a_row_gets_pages_for_its_prompt_and_its_first_patch(positions: int, pag
     one.check_integrity()
 
 
-def test_a_newcomer_leaves_a_page_for_each_row_that_runs() -> None:
+def test_admission_keeps_a_free_page_for_each_running_row() -> None:
     one = scheduler(rows=4, pages=5)
     for order in range(4):
         one.add(sequence(f"{order}", order, positions=16))  # two pages each
@@ -126,7 +126,7 @@ def test_a_newcomer_leaves_a_page_for_each_row_that_runs() -> None:
     assert names(one.admit()) == ["2"]
 
 
-def test_alone_a_request_may_take_all_pages() -> None:
+def test_a_request_alone_may_use_all_pages() -> None:
     one = scheduler(rows=2, pages=3)
     one.add(sequence("a", 0, positions=47))
     one.add(sequence("b", 1))
@@ -134,8 +134,8 @@ def test_alone_a_request_may_take_all_pages() -> None:
     assert one.pool.free == 0
 
 
-def test_nobody_overtakes_one_that_waits_for_pages() -> None:
-    """Else a long prompt might wait for ever."""
+def test_no_request_overtakes_one_that_waits_for_pages() -> None:
+    """Otherwise a long prompt might wait forever."""
     one = scheduler(rows=4, pages=4)
     one.add(sequence("runs", 0, tokens=99, positions=16))
     assert names(one.admit()) == ["runs"]
@@ -146,7 +146,7 @@ def test_nobody_overtakes_one_that_waits_for_pages() -> None:
     assert names(one.admit()) == ["large", "small"]
 
 
-def test_one_that_waits_can_be_taken_back() -> None:
+def test_a_waiting_sequence_can_be_removed() -> None:
     one = scheduler(rows=8)
     for order, tokens in enumerate((3, 9, 5, 7, 1)):
         one.add(sequence(f"{order}", order, tokens))
@@ -154,19 +154,19 @@ def test_one_that_waits_can_be_taken_back() -> None:
     assert taken is not None and taken.request_id == "3"
     assert one.remove_waiting("3") is None
     assert names(one.admit()) == ["1", "2", "0", "4"]
-    assert one.remove_waiting("1") is None, "it runs"
+    assert one.remove_waiting("1") is None, "it is running"
 
 
 # -- prefill -----------------------------------------------------------------------------------------------------------
 def prefilled(scheduler: Scheduler, budget: int) -> list[tuple[str, int]]:
-    """What a step prefills; it is prefilled then."""
+    """Schedule a step's prefill, mark it as done, and return it."""
     plan = list(scheduler.schedule_prefill(budget))
     for one, share in plan:
         one.prefilled += share
     return [(one.request_id, share) for one, share in plan]
 
 
-def test_prompts_are_prefilled_in_order_as_many_as_the_budget_has_room_for() -> None:
+def test_prompts_are_prefilled_in_order_within_the_budget() -> None:
     one = scheduler()
     for order, positions in enumerate((10, 6, 5, 4)):
         one.add(sequence(f"{order}", order, tokens=20 - order, positions=positions))
@@ -176,8 +176,8 @@ def test_prompts_are_prefilled_in_order_as_many_as_the_budget_has_room_for() -> 
     assert prefilled(one, 16) == []
 
 
-def test_a_prompt_is_cut_by_its_own_length_alone() -> None:
-    """What is left of a budget is no place to begin a chunk: the last bits of a clip would depend on its neighbours."""
+def test_the_chunks_of_a_prompt_depend_on_its_own_length_only() -> None:
+    """The rest of a budget is not used for a part of a prompt: its bits would depend on the other requests."""
     one = scheduler(pages=20)
     one.add(sequence("short", 0, tokens=20, positions=6))
     one.add(sequence("long", 1, tokens=10, positions=40))
@@ -185,7 +185,7 @@ def test_a_prompt_is_cut_by_its_own_length_alone() -> None:
     assert [prefilled(one, 16) for _ in range(4)] == [[("short", 6)], [("long", 16)], [("long", 16)], [("long", 8)]]
 
 
-def test_a_last_chunk_shares_its_step() -> None:
+def test_the_last_chunk_of_a_prompt_can_share_a_step_with_another_prompt() -> None:
     one = scheduler(pages=20)
     one.add(sequence("long", 0, tokens=20, positions=20))
     one.add(sequence("short", 1, tokens=10, positions=12))
@@ -194,21 +194,21 @@ def test_a_last_chunk_shares_its_step() -> None:
 
 
 # -- pages -------------------------------------------------------------------------------------------------------------
-def test_a_row_grows_by_a_page_when_its_next_patch_needs_one() -> None:
+def test_a_page_is_allocated_when_the_next_patch_needs_one() -> None:
     one = scheduler(pages=3)
     one.add(sequence("a", 0, positions=14))
     [row] = one.admit()
-    grown = []
+    counts = []
     for patches in range(34):
         row.patches = patches
         assert one.allocate_next(row)
-        grown.append(len(row.pages))
+        counts.append(len(row.pages))
         one.check_integrity()
-    assert grown == [1] * 2 + [2] * 16 + [3] * 16
+    assert counts == [1] * 2 + [2] * 16 + [3] * 16
     assert tables(one)[row.row] == row.pages == [1, 2, 3]
 
 
-def test_a_row_does_not_grow_where_no_page_is_free() -> None:
+def test_allocation_fails_if_no_page_is_free() -> None:
     one = scheduler(rows=2, pages=2)
     one.add(sequence("a", 0, positions=15))
     [row] = one.admit()
@@ -216,12 +216,12 @@ def test_a_row_does_not_grow_where_no_page_is_free() -> None:
     assert one.allocate_next(row) and one.pool.free == 0
     row.patches = 17
     assert not one.allocate_next(row)
-    assert row.pages == [1, 2], "and keeps what it has"
+    assert row.pages == [1, 2], "it keeps its pages"
     row.patches = 16
-    assert one.allocate_next(row), "what it has is enough"
+    assert one.allocate_next(row), "its pages are sufficient"
 
 
-def test_what_a_row_gives_back_is_handed_out_again() -> None:
+def test_released_rows_and_pages_are_reused() -> None:
     one = scheduler(rows=2, pages=5)
     for order in range(2):
         one.add(sequence(f"{order}", order, positions=16))
@@ -237,7 +237,7 @@ def test_what_a_row_gives_back_is_handed_out_again() -> None:
     one.check_integrity()
 
 
-def test_one_that_gives_way_needs_pages_for_what_it_has_made() -> None:
+def test_after_a_preemption_pages_for_the_kept_patches_are_allocated() -> None:
     one = scheduler(rows=2, pages=6)
     one.add(sequence("a", 0, positions=16))
     [row] = one.admit()
@@ -250,7 +250,7 @@ def test_one_that_gives_way_needs_pages_for_what_it_has_made() -> None:
     assert prefilled(one, 100) == [("a", 36)]
 
 
-def test_pages_and_rows_that_do_not_add_up_are_found() -> None:
+def test_check_integrity_finds_lost_pages_and_rows() -> None:
     one = scheduler(rows=2, pages=4)
     one.add(sequence("a", 0, positions=16))
     [row] = one.admit()

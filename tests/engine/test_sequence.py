@@ -1,4 +1,4 @@
-"""The life of a request in the engine: how far it is, where it ends, and what it keeps when it gives way."""
+"""The state of a request in the engine: progress, the end, retries and preemption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def zero_shot() -> Prompt:
 
 
 def continuation() -> Prompt:
-    """Six tokens, then three patches to go on from."""
+    """Return a prompt of six tokens and three patches to continue."""
     token_ids = torch.tensor([7, 8, 9, 10, 11, 101, 0, 0, 0])
     is_audio = torch.tensor([False] * 6 + [True] * 3)
     return Prompt(token_ids, is_audio, patches(3), TEXT)
@@ -36,38 +36,38 @@ def sequence(prompt: Prompt | None = None, limit: int = 40, seed: int = 5, **sam
     return Sequence(request, order=1, limit=limit, seed=seed)
 
 
-def test_a_new_one_has_made_nothing() -> None:
+def test_a_new_sequence() -> None:
     new = sequence()
     assert (new.request_id, new.prompt_length, new.length, new.patches, new.attempt) == ("a", 6, 6, 0, 1)
     assert (new.row, new.pages, new.prefilled, new.stop_at) == (0, [], 0, None)
     assert not new.ready and not new.finished and not new.bad_case
 
 
-def test_it_takes_part_once_all_its_prompt_is_prefilled() -> None:
+def test_a_sequence_is_ready_from_the_end_of_its_prefill_to_its_last_patch() -> None:
     one = sequence()
     one.prefilled = 5
     assert not one.ready
     one.prefilled = 6
     assert one.ready
     one.patches = 40
-    assert one.finished and not one.ready, "nor at its end"
+    assert one.finished and not one.ready, "not after its last patch"
 
 
-def test_its_length_is_the_prompt_and_its_patches() -> None:
+def test_the_length_is_that_of_the_prompt_and_the_patches() -> None:
     one = sequence(continuation())
     one.patches = 4
     assert (one.prompt_length, one.length) == (9, 13)
 
 
-@pytest.mark.parametrize(("made", "finished"), [(0, False), (39, False), (40, True), (41, True)])
-def test_it_ends_at_its_limit(made: int, finished: bool) -> None:
+@pytest.mark.parametrize(("count", "finished"), [(0, False), (39, False), (40, True), (41, True)])
+def test_a_sequence_ends_at_its_limit(count: int, finished: bool) -> None:
     one = sequence(limit=40)
-    one.patches = made
+    one.patches = count
     assert one.finished is finished
 
 
 @pytest.mark.parametrize("min_len", [0, 2, 7])
-def test_a_stop_is_obeyed_only_after_min_len(min_len: int) -> None:
+def test_a_stop_flag_is_ignored_up_to_min_len(min_len: int) -> None:
     one = sequence(min_len=min_len)
     for patch in range(min_len + 1):
         one.flag_stop(patch)
@@ -75,33 +75,35 @@ def test_a_stop_is_obeyed_only_after_min_len(min_len: int) -> None:
     one.flag_stop(min_len + 1)
     assert one.stop_at == min_len + 1
     one.flag_stop(min_len + 2)
-    assert one.stop_at == min_len + 1, "the first one holds"
+    assert one.stop_at == min_len + 1, "only the first one counts"
     one.patches = min_len + 1
-    assert not one.finished, "the patch that was named is still to be made"
+    assert not one.finished, "the last patch has not been generated yet"
     one.patches = min_len + 2
     assert one.finished
 
 
-@pytest.mark.parametrize(("ratio", "made", "bad"), [(6.0, 29, False), (6.0, 30, True), (1.5, 7, False), (1.5, 8, True)])
-def test_a_bad_case_is_as_long_as_no_speech_of_its_text(ratio: float, made: int, bad: bool) -> None:
+@pytest.mark.parametrize(
+    ("ratio", "count", "bad"), [(6.0, 29, False), (6.0, 30, True), (1.5, 7, False), (1.5, 8, True)]
+)
+def test_a_clip_too_long_for_its_text_is_a_bad_case(ratio: float, count: int, bad: bool) -> None:
     one = sequence(ratio=ratio)
-    one.patches = made
+    one.patches = count
     assert one.bad_case is bad
 
 
-def test_a_retry_begins_again_with_the_next_seed() -> None:
+def test_a_retry_starts_again_with_the_next_seed() -> None:
     one = sequence(limit=40, seed=5)
     one.row, one.pages, one.prefilled, one.patches = 3, [1, 2], 6, 40
     one.flag_stop(39)
     one.preempt(patches(4))
     one.retry()
-    assert (one.attempt, one.seed) == (2, 5), "the seed of the request stays"
+    assert (one.attempt, one.seed) == (2, 5), "the seed of the request does not change"
     assert (one.row, one.pages, one.prefilled, one.patches, one.stop_at) == (0, [], 0, 0, None)
     assert (one.kept_patches, one.prompt_length) == (0, 6)
     assert torch.equal(one.noise.block(0), NoiseSource(6, SHAPE).block(0))
 
 
-def test_one_that_gives_way_keeps_its_patches_as_part_of_its_prompt() -> None:
+def test_after_a_preemption_the_patches_are_prefilled_with_the_prompt() -> None:
     one = sequence(continuation())
     one.row, one.pages, one.prefilled, one.patches = 3, [1], 9, 4
     one.flag_stop(3)
@@ -110,16 +112,16 @@ def test_one_that_gives_way_keeps_its_patches_as_part_of_its_prompt() -> None:
     assert (one.row, one.pages, one.prefilled) == (0, [], 0)
     assert (one.patches, one.kept_patches, one.attempt, one.stop_at) == (4, 4, 1, 3)
     assert (one.prompt_length, one.length) == (13, 13)
-    assert torch.equal(one.condition(), made[-1]), "it goes on from the last one"
+    assert torch.equal(one.condition(), made[-1]), "it continues from the last patch"
 
 
-def test_the_patch_before_the_first() -> None:
+def test_the_condition_of_the_first_patch() -> None:
     assert torch.equal(sequence().condition(), torch.zeros(SHAPE))
     assert torch.equal(sequence(continuation()).condition(), patches(3)[-1])
 
 
 @pytest.mark.parametrize("budget", range(1, 15))
-def test_chunks_of_any_size_are_the_prompt_and_the_kept_patches(budget: int) -> None:
+def test_chunks_of_any_size_cover_the_prompt_and_the_kept_patches(budget: int) -> None:
     one = sequence(continuation())
     one.row = 3
     one.patches = 4
@@ -140,11 +142,11 @@ def test_chunks_of_any_size_are_the_prompt_and_the_kept_patches(budget: int) -> 
     assert torch.equal(torch.cat([chunk.patches for chunk in chunks]), torch.cat((patches(3), made)))
 
 
-def test_the_first_patch_is_timed_from_its_admission(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_time_of_the_first_patch_is_measured_from_admission(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "perf_counter", lambda: 12.5)
     one = sequence()
-    one.first_patch_is_there()
+    one.record_first_patch()
     assert one.timings.first_patch_s == 0.0, "never admitted"
     one.admitted_at = 10.0
-    one.first_patch_is_there()
+    one.record_first_patch()
     assert one.timings.first_patch_s == 2.5

@@ -1,6 +1,6 @@
-"""Requests added, cancelled, failed, preempted and stepped in any order, against a twin that runs each of them alone.
+"""Random sequences of adds, cancels, failures, preemptions and steps, compared with each request run alone.
 
-The short form runs with every test; `pytest -m long` runs it for as many steps as VOXCPM2_STATES says (100,000).
+The default suite contains a short version; `pytest -m long` runs VOXCPM2_STATES steps (default 100,000).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from voxcli.errors import RequestError
 from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
 
-ROWS, PAGES = 5, 14  # fewer pages than five requests need: rows give way now and then
+ROWS, PAGES = 5, 14  # fewer pages than five requests need, so that there are preemptions
 KINDS = 16
 
 
@@ -41,20 +41,20 @@ def kind(model: VoxCPM2, number: int, name: str) -> Request:
     )
 
 
-class Twin:
-    """What is in flight and how each of it must end."""
+class Expectations:
+    """The requests in the engine and the expected result of each."""
 
     def __init__(self, model: VoxCPM2):
-        self.kinds: dict[str, int | None] = {}  # of those in flight; None: its voice is NaN
+        self.kinds: dict[str, int | None] = {}  # kind of each request in the engine; None: its voice is NaN
         self.cancelled: set[str] = set()
         self.failed: set[str] = set()
-        self.no_room: set[str] = set()  # there was none though they ran alone
+        self.no_memory: set[str] = set()  # memory ran out although they ran alone
         self.ended: Counter[str] = Counter()
         self._expected: dict[int, Clip] = {
             number: alone(model, [kind(model, number, "x")])["x"] for number in range(KINDS)
         }
 
-    def ends(self, clip: Clip) -> None:
+    def check(self, clip: Clip) -> None:
         name = clip.request_id
         number = self.kinds.pop(name)
         self.ended[clip.stop_reason] += 1
@@ -62,22 +62,24 @@ class Twin:
             assert clip.stop_reason == "cancelled"
         elif name in self.failed:
             assert clip.error == "RuntimeError: a kernel failed"
-        elif name in self.no_room:
-            assert clip.error == "OutOfMemoryError: no room"
+        elif name in self.no_memory:
+            assert clip.error == "OutOfMemoryError: no memory"
         elif number is None:
-            assert clip.error is not None and clip.error.startswith("the model gave no finite patch at step ")
+            assert clip.error is not None and clip.error.startswith(
+                "the model produced a patch that is not finite at step "
+            )
         else:
             assert_same(clip, self._expected[number])
         self.cancelled.discard(name)
         self.failed.discard(name)
-        self.no_room.discard(name)
+        self.no_memory.discard(name)
 
 
 class World:
-    """An engine, its twin, and the actions that a random walk is made of."""
+    """An engine, its model, and the actions of a random walk."""
 
     def __init__(self, model: VoxCPM2, seed: int):
-        self.model, self.rng, self.twin, self.added = model, random.Random(seed), Twin(model), 0
+        self.model, self.rng, self.expected, self.added = model, random.Random(seed), Expectations(model), 0
         self.steps = 0
         self.begin()
 
@@ -87,7 +89,7 @@ class World:
         self._decode = self.engine.runner.decode
 
     def add(self) -> None:
-        if len(self.twin.kinds) > 3 * ROWS:
+        if len(self.expected.kinds) > 3 * ROWS:
             return self.step()
         name, self.added = f"r{self.added}", self.added + 1
         if self.rng.random() < 0.1:
@@ -95,30 +97,30 @@ class World:
             voice[1] = float("nan")
             prompt = build_prompt(self.model.tokenizer, "hello", patch_shape=self.model.patch_shape, reference=voice)
             self.engine.add(Request(name, prompt, Sampling(seed=1)))
-            self.twin.kinds[name] = None
+            self.expected.kinds[name] = None
         else:
             number = self.rng.randrange(KINDS)
             self.engine.add(kind(self.model, number, name))
-            self.twin.kinds[name] = number
+            self.expected.kinds[name] = number
 
     def add_twice(self) -> None:
-        for name in list(self.twin.kinds)[:1]:
-            if name not in self.twin.cancelled:
+        for name in list(self.expected.kinds)[:1]:
+            if name not in self.expected.cancelled:
                 with pytest.raises(RequestError, match="already in use"):
                     self.engine.add(kind(self.model, 0, name))
 
     def cancel(self) -> None:
-        name = self.rng.choice([*self.twin.kinds, "nobody"])
-        known = name in self.twin.kinds and name not in self.twin.cancelled
+        name = self.rng.choice([*self.expected.kinds, "unknown"])
+        known = name in self.expected.kinds and name not in self.expected.cancelled
         ended_already = any(clip.request_id == name for clip in self.engine._done)
         if ended_already:
             return
         assert self.engine.cancel(name) == known
         if known:
-            self.twin.cancelled.add(name)
+            self.expected.cancelled.add(name)
 
     def fail(self) -> None:
-        """A kernel that fails whenever one row takes part, during one step."""
+        """Run a step in which a kernel fails for every batch that contains one of the rows."""
         running = [s for s in self.engine.scheduler.running if s.ready]
         if running:
             victim = self.rng.choice(running).request_id
@@ -127,19 +129,19 @@ class World:
 
     def _fails(self, victim: str, rows: list[int], *rest: int) -> torch.Tensor:
         if self.engine.state.owned.get(victim) in rows:
-            self.twin.failed.add(victim)
+            self.expected.failed.add(victim)
             raise RuntimeError("a kernel failed")
         return self._decode(rows, *rest)
 
     def run_out_of_memory(self) -> None:
-        def no_room(rows: list[int], *rest: int) -> torch.Tensor:
+        def fails(rows: list[int], *rest: int) -> torch.Tensor:
             self.engine.runner.decode = self._decode  # type: ignore[method-assign]
-            if len(self.engine.scheduler.running) == 1:  # the others have ended with this step's begin
-                self.twin.no_room = {self.engine.scheduler.running[0].request_id}
-            raise torch.OutOfMemoryError("no room")
+            if len(self.engine.scheduler.running) == 1:  # the others finished at the start of this step
+                self.expected.no_memory = {self.engine.scheduler.running[0].request_id}
+            raise torch.OutOfMemoryError("no memory")
 
         if len(self.engine.scheduler.running) > 1:
-            self.engine.runner.decode = no_room  # type: ignore[method-assign]
+            self.engine.runner.decode = fails  # type: ignore[method-assign]
         self.step()
         self.engine.scheduler.max_running = self.engine.runner.largest = ROWS
 
@@ -156,7 +158,7 @@ class World:
         self.engine.runner.decode = self._decode  # type: ignore[method-assign]
         self.engine.check_integrity()
         for clip in clips:
-            self.twin.ends(clip)
+            self.expected.check(clip)
 
     def walk(self, actions: int) -> None:
         weights = {self.step: 12, self.add: 4, self.cancel: 1, self.fail: 1, self.preempt: 1, self.add_twice: 1}
@@ -167,17 +169,17 @@ class World:
                 self.begin()
         while self.engine.has_work:
             self.step()
-        assert not self.twin.kinds, "every request has come back"
+        assert not self.expected.kinds, "every request has ended"
         assert self.engine.state.free == ROWS and self.engine.scheduler.pool.free == PAGES
         assert not self.engine._pending and not self.engine._ids and not len(self.engine.audio)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_any_order_of_actions_gives_what_the_twin_gives(tiny_model: VoxCPM2, seed: int) -> None:
+def test_random_actions_give_the_expected_results(tiny_model: VoxCPM2, seed: int) -> None:
     world = World(tiny_model, seed)
     world.walk(220)
-    assert world.twin.ended["stop"] + world.twin.ended["length"] >= 10
-    assert world.twin.ended["error"] and world.twin.ended["cancelled"]
+    assert world.expected.ended["stop"] + world.expected.ended["length"] >= 10
+    assert world.expected.ended["error"] and world.expected.ended["cancelled"]
     assert world.engine.counters.preemptions
 
 
@@ -189,5 +191,5 @@ def test_a_hundred_thousand_steps(tiny_model: VoxCPM2) -> None:
     while world.steps < wanted:
         world.walk(2000)
         actions += 2000
-        ended = dict(world.twin.ended)
+        ended = dict(world.expected.ended)
         print(f"{world.steps:,} steps in {actions:,} actions, {world.added:,} requests: {ended}", flush=True)

@@ -1,4 +1,4 @@
-"""Warming up calls the parts of a model as an engine does, and never fails."""
+"""The warm-up calls the same operations as an engine, and never fails."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voxcli.model.clipdecoder import ClipDecoder
 from voxcli.model.voxcpm2 import VoxCPM2
 
 
-def test_every_part_is_called(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_operation_of_the_decoder_is_called(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = ClipDecoder(tiny_model.audio_vae)
     shapes: list[tuple[str, Any]] = []
     for name in ("upsample", "residual_unit", "last_conv"):
@@ -34,7 +34,7 @@ def test_every_part_is_called(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPat
     assert called == set(shapes)
 
 
-def test_errors_are_left_to_the_work_itself(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_ignored(tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("no kernel")
 

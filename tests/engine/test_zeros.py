@@ -1,4 +1,4 @@
-"""Tables for the largest batch cost what is used of them."""
+"""Tables take only as much memory as is used of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from voxcli.model.random import VOXCPM2
 from voxcli.model.voxcpm2 import VoxCPM2
 
 CPU, MIB = torch.device("cpu"), 2**20
-linux_only = pytest.mark.skipif(sys.platform != "linux", reason="asks Linux which pages are in memory")
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/pagemap")
 
 
 def resident(*tables: torch.Tensor) -> int:
-    """Bytes of the tables that memory stands behind, by their own pages: the rest of the process grows and shrinks."""
+    """Return the bytes of the tables that are in memory. Counts their pages, because the process's total fluctuates."""
     pages = 0
     with open("/proc/self/pagemap", "rb") as pagemap:
         for table in tables:
@@ -35,7 +35,7 @@ def resident(*tables: torch.Tensor) -> int:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int32])
 @pytest.mark.parametrize("shape", [(3,), (5, 7, 11), (64, 1000)])
-def test_they_are_zeros(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+def test_lazy_zeros_are_zeros_and_writable(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     zeros = lazy_zeros(*shape, device=CPU, dtype=dtype)
     assert torch.equal(zeros, torch.zeros(shape, dtype=dtype))
     zeros[-1] = 3
@@ -53,17 +53,17 @@ def test_the_full_models_cache_takes_memory_as_pages_are_used(dtype: torch.dtype
     assert resident(*tables, cache.latents) < MIB
     for table in tables:
         table[:, :, 1:4] = 1
-    assert size * 3 / 1000 <= resident(*tables) < size * 3 / 1000 + 2 * MIB  # the ends of each layer's part
+    assert size * 3 / 1000 <= resident(*tables) < size * 3 / 1000 + 2 * MIB  # pages at the ends of each layer's part
 
 
 @linux_only
-def test_rows_that_nobody_uses_take_none(tiny_model: VoxCPM2) -> None:
+def test_unused_rows_take_no_memory(tiny_model: VoxCPM2) -> None:
     state = Engine(tiny_model, EngineConfig(max_batch=20_000, pages=16)).state
     assert state.noise.nbytes > 30 * MIB
     assert resident(state.noise, state.cond, state.mu, state.host_table) < MIB
 
 
-def test_more_than_there_are_addresses_is_memory_that_ran_out() -> None:
+def test_a_size_beyond_the_address_space_counts_as_out_of_memory() -> None:
     for size in (1 << 50, 1 << 70):
         with pytest.raises((MemoryError, OSError)) as caught:
             lazy_zeros(size, device=CPU)

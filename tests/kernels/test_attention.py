@@ -1,4 +1,4 @@
-"""Paged attention against the textbook formula on each request alone."""
+"""Paged attention against the textbook formula, computed for each request alone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ HEADS, KV_HEADS, DIM = 4, 2, 8
 
 
 def textbook(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
-    """q: [queries, heads, dim]; k, v: [keys, kv_heads, dim]; the last query is at the last key."""
+    """q: [queries, heads, dim]; k, v: [keys, kv_heads, dim]; the last query is at the position of the last key."""
     out = torch.empty_like(q)
     for head in range(q.shape[1]):
         kv = head // (q.shape[1] // k.shape[1])
         scores = q[:, head] @ k[:, kv].T / q.shape[-1] ** 0.5
         if causal:
-            late = torch.ones_like(scores, dtype=torch.bool).triu(len(k) - len(q) + 1)
-            scores = scores.masked_fill(late, float("-inf"))
+            future = torch.ones_like(scores, dtype=torch.bool).triu(len(k) - len(q) + 1)
+            scores = scores.masked_fill(future, float("-inf"))
         out[:, head] = scores.softmax(-1) @ v[:, kv]
     return out
 
@@ -37,7 +37,7 @@ def textbook(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) ->
     ids=["first token", "decode", "prefill"],
 )
 def test_against_the_textbook(rows: list[tuple[int, int]]) -> None:
-    """rows: (new tokens, cached tokens) of each request. Everything else in the cache is NaN."""
+    """rows: (new tokens, cached tokens) of each request. All other slots of the cache contain NaN."""
     generator = torch.Generator().manual_seed(0)
 
     def draw(*shape: int) -> torch.Tensor:
@@ -90,8 +90,8 @@ def test_local_attention_against_the_textbook(queries: int, keys: int) -> None:
     q = torch.randn(3, queries, HEADS, DIM, generator=generator)
     k, v = (torch.randn(3, keys, KV_HEADS, DIM, generator=generator) for _ in range(2))
     expected = torch.stack([textbook(*row, causal=False) for row in zip(q, k, v, strict=True)])
-    still = torch.ones(keys, DIM), torch.zeros(keys, DIM)  # a rotation by nothing
-    torch.testing.assert_close(local_attention(q, k, v, *still, 0), expected, atol=1e-5, rtol=0)
+    no_rotation = torch.ones(keys, DIM), torch.zeros(keys, DIM)  # cos 1, sin 0
+    torch.testing.assert_close(local_attention(q, k, v, *no_rotation, 0), expected, atol=1e-5, rtol=0)
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def threads(request: pytest.FixtureRequest) -> Iterator[int]:
 
 @pytest.mark.parametrize("threads", [1, 2, 3], indirect=True)
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(6, 2, 64), (5, 1, 32), (16, 2, 128)])
-def test_on_a_cpu_a_row_has_the_same_bits_whichever_thread_it_falls_to(
+def test_on_a_cpu_decode_attention_gives_a_row_the_same_bits_in_any_batch(
     threads: int, heads: int, kv_heads: int, dim: int
 ) -> None:
     generator = torch.Generator().manual_seed(7)
@@ -137,7 +137,7 @@ def test_on_a_cpu_a_row_has_the_same_bits_whichever_thread_it_falls_to(
 @pytest.mark.parametrize("threads", [1, 2, 3], indirect=True)
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(6, 2, 64), (4, 2, 64), (16, 2, 128), (4, 2, 16)])
 @pytest.mark.parametrize(("keys", "first"), [(11, 0), (11, 7), (5, 0)])
-def test_on_a_cpu_a_patch_has_the_same_bits_beside_any_others(
+def test_on_a_cpu_local_attention_gives_a_patch_the_same_bits_in_any_batch(
     threads: int, heads: int, kv_heads: int, dim: int, keys: int, first: int
 ) -> None:
     generator = torch.Generator().manual_seed(8)

@@ -1,4 +1,4 @@
-"""MKL is asked for exact products where it keeps that promise, and not where the user has asked for something else."""
+"""MKL_CBWR is set on processors on which MKL guarantees exact products, and never overrides the user's value."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ from voxcli.kernels.processor import INTEL, vendor
         ({}, "", {}),
     ],
 )
-def test_what_is_set(before: dict[str, str], processor: str, after: dict[str, str]) -> None:
+def test_strict_mode_is_requested_on_intel_unless_the_variable_is_set(
+    before: dict[str, str], processor: str, after: dict[str, str]
+) -> None:
     mkl.request_strict(before, processor=processor)
     assert before == after
 

@@ -22,12 +22,12 @@ def cpuinfo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("vendor", ["GenuineIntel", "AuthenticAMD"])
-def test_the_vendor_is_that_of_the_first_processor(cpuinfo: Path, vendor: str) -> None:
+def test_vendor_of_the_first_processor(cpuinfo: Path, vendor: str) -> None:
     cpuinfo.write_text(X86.format(vendor=vendor, mhz=2000) + "\n" + X86.format(vendor="Other", mhz=2000))
     assert processor.vendor() == vendor
 
 
-def test_without_a_list_of_processors(cpuinfo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_without_cpuinfo(cpuinfo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not cpuinfo.exists()
     monkeypatch.setattr(platform, "processor", lambda: "Intel64 Family 6 Model 143 Stepping 8, GenuineIntel")
     assert processor.vendor() == "GenuineIntel"
@@ -36,7 +36,7 @@ def test_without_a_list_of_processors(cpuinfo: Path, monkeypatch: pytest.MonkeyP
     assert (processor.vendor(), processor.identity()) == ("", "arm64\narm")
 
 
-def test_the_identity_has_what_matters_and_nothing_that_changes(cpuinfo: Path) -> None:
+def test_the_identity_contains_only_fields_that_never_change(cpuinfo: Path) -> None:
     cpuinfo.write_text(X86.format(vendor="GenuineIntel", mhz=2000))
     assert processor.identity() == "GenuineIntel\n143\nA Processor\nfma avx2"
     cpuinfo.write_text(X86.format(vendor="GenuineIntel", mhz=2711.5))

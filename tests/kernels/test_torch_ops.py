@@ -1,4 +1,4 @@
-"""Each against its formula, term by term."""
+"""Each operation against its formula, term by term."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_silu_mul() -> None:
     torch.testing.assert_close(out, torch.tensor([expected]))
 
 
-def test_rotate_turns_pairs_half_a_head_apart() -> None:
+def test_rotate_pairs_elements_half_a_head_apart() -> None:
     angle = torch.tensor([0.3, 1.1])
     cos, sin = (torch.cat((f(angle), f(angle)))[None] for f in (torch.cos, torch.sin))
     x = torch.tensor([[[1.0, 2.0, 3.0, 4.0]]])

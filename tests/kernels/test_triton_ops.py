@@ -1,4 +1,4 @@
-"""Every fused kernel against its torch twin: on a GPU, or on a CPU in Triton's interpreter (TRITON_INTERPRET=1)."""
+"""Every fused kernel against its plain version: on a GPU, or on a CPU in Triton's interpreter (TRITON_INTERPRET=1)."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def draw(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torc
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(DEVICE, dtype)
 
 
-def close(ours: torch.Tensor, twin: torch.Tensor) -> None:
-    assert ours.dtype == twin.dtype and ours.shape == twin.shape
-    error = (ours.double() - twin.double()).norm() / twin.double().norm()
-    # bfloat16 has 8 bits; Triton's interpreter cuts them off where a GPU rounds
+def close(ours: torch.Tensor, plain: torch.Tensor) -> None:
+    assert ours.dtype == plain.dtype and ours.shape == plain.shape
+    error = (ours.double() - plain.double()).norm() / plain.double().norm()
+    # bfloat16 has 8 significant bits; Triton's interpreter truncates, a GPU rounds
     assert error < (1e-6 if ours.dtype == torch.float32 else 6e-3 if DEVICE == "cuda" else 1.2e-2), float(error)
 
 
@@ -49,44 +49,46 @@ def test_silu_mul(shape: tuple[int, ...], dtype: torch.dtype) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("width", [48, 1024])
-def test_silu_mul_of_rows_to_be_divided(width: int, dtype: torch.dtype) -> None:
+def test_silu_mul_with_a_pending_normalization(width: int, dtype: torch.dtype) -> None:
     gate_up, rms = draw(6, 640, dtype=dtype), Rms(draw(2, 3, width, dtype=dtype, seed=1) * 3, 1e-5)
     ours = triton_ops.silu_mul(gate_up, rms)
-    # the twin rounds the divided rows, which the kernel never writes down
+    # in float32, because the plain version rounds the divided rows, which the kernel never stores
     close(ours, torch_ops.silu_mul(gate_up.float(), Rms(rms.x.float(), rms.eps)).to(dtype))
 
 
-@pytest.mark.skipif(DEVICE == "cpu", reason="of Hopper's and newer cards' copying of tiles")
+@pytest.mark.skipif(DEVICE == "cpu", reason="needs the tensor memory accelerator of Hopper or newer")
 @pytest.mark.parametrize(("rows", "width", "columns"), [(1024, 1024, 4096), (1397, 2048, 6144), (5632, 1024, 4096)])
-def test_gated_products_of_many_rows(rows: int, width: int, columns: int) -> None:
+def test_gated_products(rows: int, width: int, columns: int) -> None:
     x = draw(rows, width, dtype=torch.bfloat16) * torch.linspace(0.1, 4, rows, device=DEVICE)[:, None].bfloat16()
     gate_up = draw(2 * columns, width, dtype=torch.bfloat16, seed=1) * 2 / width**0.5
     if not triton_gated.fits(x, gate_up):
-        pytest.skip("this card copies no tiles by itself, or Triton is too old for it")
+        pytest.skip("this GPU has no tensor memory accelerator, or this Triton does not support it")
     ours = triton_gated.gated(x, 1e-5, gate_up)
     product = (x.double() @ gate_up.double().T) * torch.rsqrt(x.double().square().mean(-1, keepdim=True) + 1e-5)
     gate, up = product.chunk(2, -1)
     close(ours, (gate * gate.sigmoid() * up).to(ours.dtype))
     assert torch.equal(triton_gated.gated(x, 1e-5, gate_up), ours)
-    assert torch.equal(triton_gated.gated(x[:1030], 1e-5, gate_up), ours[:1030]), "a row does not know of the others"
+    assert torch.equal(triton_gated.gated(x[:1030], 1e-5, gate_up), ours[:1030]), "a row does not depend on the others"
 
 
-def test_which_rows_are_gated_at_once() -> None:
+def test_tensors_that_the_gated_kernel_does_not_fit() -> None:
     gate_up = draw(512, 64, dtype=torch.bfloat16)
-    assert not triton_gated.fits(draw(1023, 64, dtype=torch.bfloat16), gate_up), "too few"
-    assert not triton_gated.fits(draw(1024, 64), draw(512, 64)), "no room for tiles of 32 bit"
-    assert not triton_gated.fits(draw(1024, 64, dtype=torch.bfloat16), gate_up[:-2]), "not whole tiles"
+    assert not triton_gated.fits(draw(1023, 64, dtype=torch.bfloat16), gate_up), "too few rows"
+    assert not triton_gated.fits(draw(1024, 64), draw(512, 64)), "float32 tiles are too large"
+    assert not triton_gated.fits(draw(1024, 64, dtype=torch.bfloat16), gate_up[:-2]), (
+        "columns are no multiple of a tile"
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("turned", [True, False])
+@pytest.mark.parametrize("rotated", [True, False])
 @pytest.mark.parametrize("width", [0, 48, 2048])
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 16), (16, 2, 128)])
-def test_rope_and_write(heads: int, kv_heads: int, dim: int, width: int, turned: bool, dtype: torch.dtype) -> None:
+def test_rope_and_write(heads: int, kv_heads: int, dim: int, width: int, rotated: bool, dtype: torch.dtype) -> None:
     tokens = 9
     rms = Rms(draw(tokens, width, dtype=dtype, seed=5) * 3, 1e-5) if width else None
     qkv = draw(tokens, heads + 2 * kv_heads, dim, dtype=dtype)
-    rope = (draw(50, dim, seed=1), draw(50, dim, seed=2)) if turned else None
+    rope = (draw(50, dim, seed=1), draw(50, dim, seed=2)) if rotated else None
     positions = torch.randint(50, (tokens,), generator=torch.Generator().manual_seed(3)).to(DEVICE)
     slots = torch.randperm(5 * 16, generator=torch.Generator().manual_seed(4))[:tokens].to(DEVICE)
     caches = [torch.full((2, 5, 16, kv_heads, dim), 7.0, dtype=dtype, device=DEVICE) for _ in range(2)]
@@ -106,7 +108,7 @@ def test_local_attention(
     heads: int, kv_heads: int, dim: int, keys: int, first: int, width: int, dtype: torch.dtype
 ) -> None:
     if DEVICE == "cpu" and dtype == torch.bfloat16:
-        pytest.skip("Triton's interpreter has no product of bfloat16 matrices")
+        pytest.skip("Triton's interpreter can't multiply bfloat16 matrices")
     qkv = draw(3, keys, heads + 2 * kv_heads, dim, dtype=dtype)
     q, k, v = qkv.split((heads, kv_heads, kv_heads), 2)
     q = q[:, first:]
@@ -142,12 +144,12 @@ def test_one_row(width: int, columns: int, dtype: torch.dtype) -> None:
     x, weight = draw(1, width, dtype=dtype) * 3, draw(2 * columns, width, dtype=dtype, seed=1) / width**0.5
     before = draw(1, columns, dtype=dtype, seed=2)
     assert triton_linear.fits(x, columns) and not triton_linear.fits(x.repeat(2, 1), columns)
-    # as a product in float32 that is rounded once at its end
-    wide, w, still = x.float(), weight.float(), before.float()
+    # compared with a product in float32 that is rounded once, at the end
+    x32, weight32, before32 = x.float(), weight.float(), before.float()
     ours = triton_linear.one_row(x, weight[:columns], eps=1e-5)
-    close(ours, torch_ops.norm_linear(wide, None, 1e-5, w[:columns]).to(dtype))
+    close(ours, torch_ops.norm_linear(x32, None, 1e-5, weight32[:columns]).to(dtype))
     ours = triton_linear.one_row(x, weight, eps=1e-5, gated=True)
-    close(ours, torch_ops.norm_gated_linear(wide, None, 1e-5, w).to(dtype))
+    close(ours, torch_ops.norm_gated_linear(x32, None, 1e-5, weight32).to(dtype))
     ours = triton_linear.one_row(x, weight[:columns], add_to=before)
     assert ours is before
-    close(ours, torch_ops.linear_add(still, wide, w[:columns]).to(dtype))
+    close(ours, torch_ops.linear_add(before32, x32, weight32[:columns]).to(dtype))

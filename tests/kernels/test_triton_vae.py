@@ -1,4 +1,4 @@
-"""The audio decoder's kernels against their torch twins: on a GPU, or on a CPU in Triton's interpreter."""
+"""The audio decoder's kernels against their plain versions: on a GPU, or on a CPU in Triton's interpreter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DTYPES = [torch.float32, torch.float16]
 
 @pytest.fixture(autouse=True)
 def interpreted_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Triton 3.6's interpreter counts a loop with int() of an array of one number, which NumPy 2.4 refuses."""
+    """Triton 3.6's interpreter calls int() on an array with one element in loops, which NumPy 2.4 rejects."""
     from triton.runtime import interpreter
 
     patch = interpreter._patch_lang_tensor
@@ -41,7 +41,7 @@ def draw(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torc
 
 
 def table(rows: int, channels: int, *alphas: int) -> torch.Tensor:
-    """Random parameters; `alphas`: rows of positive numbers, each followed by its inverse."""
+    """Return random parameters. alphas: rows that are made positive; the row after each contains the inverses."""
     values = draw(rows, channels, seed=7)
     for row in alphas:
         values[row] = values[row].abs() + 0.1
@@ -49,9 +49,9 @@ def table(rows: int, channels: int, *alphas: int) -> torch.Tensor:
     return values
 
 
-def close(ours: torch.Tensor, twin: torch.Tensor, dtype: torch.dtype) -> None:
-    assert ours.dtype == twin.dtype and ours.shape == twin.shape
-    error = (ours.double() - twin.double()).norm() / twin.double().norm()
+def close(ours: torch.Tensor, plain: torch.Tensor, dtype: torch.dtype) -> None:
+    assert ours.dtype == plain.dtype and ours.shape == plain.shape
+    error = (ours.double() - plain.double()).norm() / plain.double().norm()
     assert error < (2e-6 if dtype == torch.float32 else 1.5e-3), float(error)
 
 
@@ -64,19 +64,19 @@ def test_residual_unit(channels: int, clips: int, times: int, dilation: int, dty
     x = draw(clips, times, channels, dtype=dtype)
     unit = table(13, channels, 1, 11)
     point = (draw(channels, channels, seed=2) / channels**0.5).to(dtype)
-    twin = torch_vae.residual_unit(x, unit, point, dilation)
-    close(triton_vae.residual_unit(x, unit, point, dilation), twin, dtype)
+    plain = torch_vae.residual_unit(x, unit, point, dilation)
+    close(triton_vae.residual_unit(x, unit, point, dilation), plain, dtype)
 
 
 @pytest.mark.parametrize("times", [1, 5, 200])
 def test_residual_unit_of_many_stretches(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each walk starts from the six activated numbers before it, and from zeros at the first time of a clip."""
+    """Each walk starts with the six activated values before it, or with zeros at the start of a clip."""
     monkeypatch.setattr(triton_vae, "STEPS", (3, 3))
     x = draw(3, times, 16)
     unit, point = table(13, 16, 1, 11), draw(16, 16, seed=2) / 4
     for dilation in (1, 3, 9):
-        twin = torch_vae.residual_unit(x, unit, point, dilation)
-        close(triton_vae.residual_unit(x.clone(), unit, point, dilation), twin, torch.float32)
+        plain = torch_vae.residual_unit(x, unit, point, dilation)
+        close(triton_vae.residual_unit(x.clone(), unit, point, dilation), plain, torch.float32)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,4 +1,4 @@
-"""vLLM's FlashAttention is loaded without vLLM; tried on packages that are laid out like vLLM's."""
+"""vLLM's FlashAttention is imported without vLLM; tested with packages that have the layout of vLLM."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ flash_attn_varlen_func = get_scheduler_metadata = extension.function
 
 @pytest.fixture
 def vllm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a package `vllm` that can't be imported as a whole."""
+    """The folder of a package `vllm` that can't be imported itself."""
     folder = tmp_path / "vllm"
     kernels = folder / "vllm_flash_attn"
     kernels.mkdir(parents=True)
@@ -47,20 +47,20 @@ def test_only_the_kernels_are_imported(
     assert "vllm" not in sys.modules
 
 
-def test_an_old_gpu_has_no_kernel(vllm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_gpu_is_not_supported(vllm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda: (7, 5))
     with pytest.raises(ImportError, match=r"FlashAttention 3 does not support compute capability 7\.x; .* 2 does not"):
         load_flash_attention()
 
 
-def test_the_reason_of_a_missing_kernel_is_one_line(vllm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_reason_for_a_missing_kernel_is_one_line(vllm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (vllm / "vllm_flash_attn" / "flash_attn_interface.py").write_text(BOTH.format(fa3=False).replace("True", "False"))
     with pytest.raises(ImportError) as caught:
         load_flash_attention()
     assert str(caught.value) == "FlashAttention 3: undefined symbol: _ZN3c10; FlashAttention 2: not built"
 
 
-def test_another_layout_is_imported_whole(vllm: Path) -> None:
+def test_with_another_layout_vllm_is_imported(vllm: Path) -> None:
     (vllm / "__init__.py").write_text("")
     (vllm / "vllm_flash_attn" / "flash_attn_interface.py").write_text(
         "import vllm.settings\nfrom . import extension\nassert __name__.startswith('vllm.')\n"
@@ -72,7 +72,7 @@ def test_another_layout_is_imported_whole(vllm: Path) -> None:
     assert not [name for name in sys.modules if name.startswith(PACKAGE)]
 
 
-def test_a_vllm_that_is_imported_already_is_used(vllm: Path) -> None:
+def test_a_vllm_that_has_been_imported_is_used(vllm: Path) -> None:
     (vllm / "__init__.py").write_text("")
     __import__("vllm")
     assert load_flash_attention()[0].__name__ == "vllm.vllm_flash_attn.flash_attn_interface"
@@ -84,7 +84,7 @@ def test_a_broken_vllm_is_an_import_error(vllm: Path) -> None:
         load_flash_attention()
 
 
-def test_no_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_vllm(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vllm_library.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "vllm", None)  # as Python does for a module that can't be imported
     with pytest.raises(ImportError, match="vllm"):

@@ -1,4 +1,4 @@
-"""The decoder of whole clips against the decoder in plain layers."""
+"""The decoder of whole clips against the decoder with plain layers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def demo(demo_voice: Path) -> AudioVAE:
 
 
 def sounds(vae: AudioVAE) -> torch.Tensor:
-    """Latents of a rising tone and of noise, half a second each."""
+    """Return latents of a rising tone and of noise, half a second each."""
     samples = vae.encoder_hop * 12
     time = torch.arange(samples) / vae.config.sample_rate
     tone = 0.3 * torch.sin(2 * math.pi * (200 + 300 * time) * time)
@@ -35,13 +35,13 @@ def sounds(vae: AudioVAE) -> torch.Tensor:
 
 
 def decibels(ours: torch.Tensor, exact: torch.Tensor) -> float:
-    """Signal to noise, of the worst row."""
+    """Return the signal-to-noise ratio of the worst row in dB."""
     error = (ours.cpu() - exact.cpu()).square().sum(1)
     return float((10 * torch.log10(exact.cpu().square().sum(1) / error)).min())
 
 
 @torch.inference_mode()
-def test_equals_the_layers(tiny: AudioVAE) -> None:
+def test_equals_the_plain_layers(tiny: AudioVAE) -> None:
     latents = torch.randn(3, 9, 8, generator=torch.Generator().manual_seed(0))
     audio = ClipDecoder(tiny)(latents)
     assert audio.shape == (3, 9 * 960) and audio.dtype == torch.float32
@@ -50,7 +50,7 @@ def test_equals_the_layers(tiny: AudioVAE) -> None:
 
 @pytest.mark.parametrize("changes", [{"cond_type": "add"}, {"sr_bin_boundaries": None}])
 @torch.inference_mode()
-def test_equals_the_layers_under_every_condition(changes: dict[str, object]) -> None:
+def test_equals_the_plain_layers_with_each_kind_of_condition(changes: dict[str, object]) -> None:
     sizes = {"encoder_dim": 2, "decoder_dim": 32, "latent_dim": 4, "decoder_rates": (3, 2), "out_sample_rate": 24000}
     vae = AudioVAE(AudioVAEConfig(**{**sizes, **changes}))
     generator = torch.Generator().manual_seed(0)
@@ -60,24 +60,24 @@ def test_equals_the_layers_under_every_condition(changes: dict[str, object]) -> 
             parameter.data.sub_(1.0).div_(math.sqrt(parameter[0].numel()))
     latents = torch.randn(2, 20, 4, generator=generator)
     exact = vae.decode(latents)
-    assert exact.std() > 0.01, "not silence, so that equal means something"
+    assert exact.std() > 0.01, "with silence the comparison would be meaningless"
     torch.testing.assert_close(ClipDecoder(vae)(latents), exact, atol=1e-5, rtol=0)
 
 
 @torch.inference_mode()
-def test_equals_the_layers_on_sounds(demo: AudioVAE) -> None:
+def test_equals_the_plain_layers_on_sounds(demo: AudioVAE) -> None:
     latents = sounds(demo)
     torch.testing.assert_close(ClipDecoder(demo)(latents), demo.decode(latents), atol=1e-5, rtol=0)
 
 
 @torch.inference_mode()
-def test_float16_is_not_audible(demo: AudioVAE) -> None:
+def test_the_error_of_float16_is_inaudible(demo: AudioVAE) -> None:
     latents = sounds(demo)
     assert decibels(ClipDecoder(demo, torch.float16)(latents), demo.decode(latents)) > 40
 
 
 @torch.inference_mode()
-def test_what_follows_does_not_reach_back(tiny: AudioVAE) -> None:
+def test_padding_does_not_affect_earlier_samples(tiny: AudioVAE) -> None:
     """Clips of different lengths may be padded on the right and decoded together."""
     decoder = ClipDecoder(tiny)
     latents = torch.randn(1, 7, 8, generator=torch.Generator().manual_seed(1))
@@ -86,15 +86,15 @@ def test_what_follows_does_not_reach_back(tiny: AudioVAE) -> None:
 
 
 def test_memory_of_a_frame() -> None:
-    """Two buffers of 16 numbers at 20 times: more than any upsampling; and the audio."""
+    """Two buffers of 16 channels at 20 times, which is more than any upsampling needs, plus the audio."""
     config = AudioVAEConfig(encoder_dim=2, decoder_dim=64, latent_dim=4, decoder_rates=(5, 4), out_sample_rate=24000)
     assert ClipDecoder(AudioVAE(config), torch.float16).bytes_per_frame == 2 * max(3 * 32 * 5 + 16 * 20, 640) + 4 * 20
 
 
-def test_dense_convolutions_are_left_to_the_layers() -> None:
+def test_dense_convolutions_are_not_supported() -> None:
     config = AudioVAEConfig(encoder_dim=2, decoder_dim=8, latent_dim=4, decoder_rates=(2,), depthwise=False)
     assert not ClipDecoder.fits(config)
-    with pytest.raises(AssertionError, match=r"decoded by vae\.Decoder"):
+    with pytest.raises(AssertionError, match=r"dense convolutions need vae\.Decoder"):
         ClipDecoder(AudioVAE(config))
 
 
@@ -102,7 +102,7 @@ def test_dense_convolutions_are_left_to_the_layers() -> None:
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU")
 @pytest.mark.parametrize("fused", [True, False])
 @torch.inference_mode()
-def test_equals_the_layers_on_a_gpu(demo: AudioVAE, demo_voice: Path, fused: bool) -> None:
+def test_equals_the_plain_layers_on_a_gpu(demo: AudioVAE, demo_voice: Path, fused: bool) -> None:
     latents = sounds(demo)
     exact = demo.decode(latents)
     decoder = ClipDecoder(load_model(demo_voice, device="cuda").audio_vae)

@@ -49,21 +49,21 @@ def test_mup_scales_by_the_depth_of_each_part() -> None:
         ({"audio_vae_config.use_noise_block": True}, "use_noise_block"),
         ({"audio_vae_config.cond_type": "concat"}, "cond_type"),
         ({"audio_vae_config.encoder_rates": []}, "encoder_rates"),
-        ({"audio_vae_config.encoder_rates": [1024] * 4}, "encoder_rates: a latent of more than a second"),
-        ({"audio_vae_config.decoder_rates": [1000, 6, 5]}, "decoder_rates: a latent of more than a second"),
+        ({"audio_vae_config.encoder_rates": [1024] * 4}, "encoder_rates: a latent is longer than a second"),
+        ({"audio_vae_config.decoder_rates": [1000, 6, 5]}, "decoder_rates: a latent is longer than a second"),
         ({"max_length": 10_000_000}, "max_length"),
         ({"lm_config.rms_norm_eps": float("inf")}, "rms_norm_eps"),
         ({"scalar_quantization_scale": 10**30}, "scalar_quantization_scale"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_an_invalid_field_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(CheckpointError, match=message) as caught:
         read_config(write(tmp_path, tiny_config(**change)))
     assert "\n" not in str(caught.value)
 
 
-def test_folders_and_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(ModelNotFound, match="no such checkpoint folder"):
+def test_missing_and_unreadable_files(tmp_path: Path) -> None:
+    with pytest.raises(ModelNotFound, match="the checkpoint folder does not exist"):
         read_config(tmp_path / "nowhere")
     with pytest.raises(CheckpointError, match=r"config\.json is missing"):
         read_config(tmp_path)

@@ -1,4 +1,4 @@
-"""Which numbers a model takes where nobody says so."""
+"""The dtype that a model gets by default."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def amx(monkeypatch: pytest.MonkeyPatch) -> None:
         ("float16", CPU, LARGE, torch.float16),
     ],
 )
-def test_on_a_processor_with_amx(name: str, where: torch.device, parameters: int, expected: torch.dtype) -> None:
+def test_dtype_on_a_processor_with_amx(name: str, where: torch.device, parameters: int, expected: torch.dtype) -> None:
     assert resolve_dtype(name, where, parameters) == expected
 
 
-def test_on_another_processor_a_large_model_stays_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_amx_a_large_model_stays_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device, "multiplies_bfloat16", lambda: False)
     assert resolve_dtype("auto", CPU, LARGE) == torch.float32
     assert resolve_dtype("auto", CUDA, LARGE) == torch.bfloat16
@@ -53,7 +53,7 @@ def test_the_full_model_is_large_and_the_demo_voice_is_not(demo_voice: Path) -> 
 
 
 @pytest.mark.usefixtures("amx")
-def test_a_checkpoint_is_loaded_in_it(tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_loaded_in_the_default_dtype(tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert load_model(tiny_checkpoint, device="cpu").dtype == torch.float32
     monkeypatch.setattr(device, "LARGE", 1000)
     assert load_model(tiny_checkpoint, device="cpu").dtype == torch.bfloat16
@@ -64,13 +64,13 @@ def test_a_checkpoint_is_loaded_in_it(tiny_checkpoint: Path, monkeypatch: pytest
     ("supported", "allowed", "used", "expected"),
     [
         (True, True, True, True),
-        (False, True, True, False),  # a processor without it
-        (True, False, True, False),  # a system that does not let it be used
-        (True, True, False, False),  # a torch without oneDNN, which would multiply elsewhere
-        (None, None, True, False),  # a torch that can't tell
+        (False, True, True, False),  # the processor has no AMX
+        (True, False, True, False),  # the operating system does not permit it
+        (True, True, False, False),  # a torch without oneDNN multiplies with other code
+        (None, None, True, False),  # a torch without these functions
     ],
 )
-def test_what_has_amx(
+def test_detection_of_amx(
     supported: bool | None, allowed: bool | None, used: bool, expected: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {"_is_amx_tile_supported": supported, "_init_amx": allowed}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.errors import CheckpointError, ModelNotFound
-from voxcli.model import hub as models
+from voxcli.model import hub
 from voxcli.model.hub import DEMO_NOTICE, FULL_MODEL, download, resolve_model
 
 FILES = ("config.json", "tokenizer.json", "model.safetensors", "audiovae.safetensors")
@@ -15,21 +15,21 @@ FILES = ("config.json", "tokenizer.json", "model.safetensors", "audiovae.safeten
 
 @pytest.fixture
 def checkpoint(tiny_checkpoint: Path) -> Callable[[Path], Path]:
-    """Lays out a checkpoint in a folder."""
+    """Copies a checkpoint to a folder."""
     return lambda folder: Path(shutil.copytree(tiny_checkpoint, folder))
 
 
 @pytest.fixture
 def demo(tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkpoint that passes for the demo voice."""
+    """A checkpoint in place of the demo voice."""
     folder = Path(shutil.copytree(tiny_checkpoint, tmp_path / "demo"))
-    monkeypatch.setattr(models, "demo_folder", lambda: folder)
+    monkeypatch.setattr(hub, "demo_folder", lambda: folder)
     return folder
 
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty hub cache; returns where the full model would lie in it."""
+    """An empty hub cache; the folder in which the full model would be."""
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     repository = tmp_path / "hub" / "models--openbmb--VoxCPM2"
     (repository / "refs").mkdir(parents=True)
@@ -37,16 +37,16 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return repository / "snapshots" / ("0" * 40)
 
 
-def test_the_named_folder_comes_first(
+def test_the_option_has_priority_over_the_variable(
     checkpoint: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VOXCPM2_MODEL", "/nowhere")
-    said: list[str] = []
-    choice = resolve_model(str(checkpoint(tmp_path / "mine")), said.append)
-    assert (choice.folder, said) == (tmp_path / "mine", [])
+    messages: list[str] = []
+    choice = resolve_model(str(checkpoint(tmp_path / "mine")), messages.append)
+    assert (choice.folder, messages) == (tmp_path / "mine", [])
 
 
-def test_then_the_variable(
+def test_the_variable_has_priority_over_the_cache(
     checkpoint: Callable[[Path], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path
 ) -> None:
     checkpoint(cache)
@@ -54,7 +54,9 @@ def test_then_the_variable(
     assert resolve_model(None, pytest.fail).folder == tmp_path / "mine"
 
 
-def test_then_the_full_model_when_it_is_in_the_cache(checkpoint: Callable[[Path], Path], cache: Path) -> None:
+def test_the_full_model_in_the_cache_has_priority_over_the_demo_voice(
+    checkpoint: Callable[[Path], Path], cache: Path
+) -> None:
     checkpoint(cache)
     choice = resolve_model(None, pytest.fail)
     assert choice.folder.resolve() == cache.resolve()
@@ -62,55 +64,57 @@ def test_then_the_full_model_when_it_is_in_the_cache(checkpoint: Callable[[Path]
 
 
 @pytest.mark.parametrize("missing", [None, *FILES])
-def test_else_the_demo_voice_with_one_line(
+def test_the_demo_voice_is_used_with_a_notice_once_a_day(
     checkpoint: Callable[[Path], Path], cache: Path, demo: Path, missing: str | None
 ) -> None:
     if missing is not None:  # a download that was interrupted
         (checkpoint(cache) / missing).unlink()
-    said: list[str] = []
-    assert resolve_model(None, said.append).folder == demo
-    assert said == [DEMO_NOTICE]
-    assert resolve_model(None, said.append).folder == demo
-    assert said == [DEMO_NOTICE], "once a day"
+    messages: list[str] = []
+    assert resolve_model(None, messages.append).folder == demo
+    assert messages == [DEMO_NOTICE]
+    assert resolve_model(None, messages.append).folder == demo
+    assert messages == [DEMO_NOTICE], "once a day"
     assert "voxcpm2 download" in DEMO_NOTICE
 
 
-def test_without_a_demo_voice_the_command_that_helps_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "demo_folder", lambda: None)
+def test_without_a_demo_voice_the_error_names_the_download_command(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "demo_folder", lambda: None)
     with pytest.raises(ModelNotFound, match="voxcpm2 download"):
         resolve_model(None, pytest.fail)
 
 
-def test_a_hub_id_in_the_cache_is_used_without_a_word(checkpoint: Callable[[Path], Path], cache: Path) -> None:
+def test_a_hub_id_in_the_cache_is_used_without_a_message(checkpoint: Callable[[Path], Path], cache: Path) -> None:
     checkpoint(cache)
     assert resolve_model(FULL_MODEL, pytest.fail).folder.resolve() == cache.resolve()
 
 
-def test_offline_a_hub_id_that_is_not_here_is_an_error(cache: Path) -> None:
+def test_a_hub_id_outside_the_cache_is_an_error_offline(cache: Path) -> None:
     with pytest.raises(ModelNotFound, match="HF_HUB_OFFLINE"):
         resolve_model(FULL_MODEL, pytest.fail)
 
 
 @pytest.mark.parametrize("name", ["./nowhere", "no-such-folder", "/a/b/c"])
-def test_a_path_that_is_not_there_is_told(name: str) -> None:
-    with pytest.raises(ModelNotFound, match="is not there"):
+def test_a_path_that_does_not_exist_is_an_error(name: str) -> None:
+    with pytest.raises(ModelNotFound, match="does not exist"):
         resolve_model(name, pytest.fail)
 
 
-def test_the_home_of_nobody_is_told() -> None:
-    with pytest.raises(ModelNotFound, match="--model: ~nosuchuser/x: there is no such home folder"):
+def test_the_home_folder_of_an_unknown_user_is_an_error() -> None:
+    with pytest.raises(ModelNotFound, match="--model: ~nosuchuser/x: the home folder does not exist"):
         resolve_model("~nosuchuser/x", pytest.fail)
 
 
-def test_without_a_home_there_is_no_cache_but_a_demo_voice(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_the_demo_voice_is_used(demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def homeless(path: Path) -> Path:
         raise RuntimeError("Could not determine home directory.")
 
     monkeypatch.setattr(Path, "expanduser", homeless)
-    assert resolve_model(None, lambda remark: None).folder == demo
+    assert resolve_model(None, lambda message: None).folder == demo
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(ModelNotFound, match=r"Could not determine home directory.*HF_HOME"):
-        download(FULL_MODEL, lambda remark: None)
+        download(FULL_MODEL, lambda message: None)
 
 
 def test_a_file_is_not_a_model(tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_a_file_is_not_a_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("missing", FILES[1:])
-def test_a_named_folder_without_a_part_names_the_part(
+def test_a_missing_file_of_a_named_folder_is_named(
     checkpoint: Callable[[Path], Path], tmp_path: Path, missing: str
 ) -> None:
     (checkpoint(tmp_path / "mine") / missing).unlink()
@@ -128,30 +132,30 @@ def test_a_named_folder_without_a_part_names_the_part(
         resolve_model(str(tmp_path / "mine"), pytest.fail)
 
 
-def test_a_download_asks_for_data_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: dict[str, object] = {}
-    said: list[str] = []
+def test_a_download_requests_data_files_only(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    requested: dict[str, object] = {}
+    messages: list[str] = []
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr(
-        "huggingface_hub.snapshot_download", lambda hub_id, **options: asked.update(options) or str(tmp_path)
+        "huggingface_hub.snapshot_download", lambda hub_id, **options: requested.update(options) or str(tmp_path)
     )
-    assert download(FULL_MODEL, said.append) == tmp_path
-    assert len(said) == 1
-    assert asked["allow_patterns"] == models.WANTED_FILES
-    assert not any(name.endswith(".py") or "*" in name for name in models.WANTED_FILES)
+    assert download(FULL_MODEL, messages.append) == tmp_path
+    assert len(messages) == 1
+    assert requested["allow_patterns"] == hub.WANTED_FILES
+    assert not any(name.endswith(".py") or "*" in name for name in hub.WANTED_FILES)
 
 
-def test_a_hub_that_can_not_be_reached_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_hub_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(hub_id: str, **options: object) -> str:
         raise ConnectionError("no route\nto the host")
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     monkeypatch.setattr("huggingface_hub.snapshot_download", refuse)
     with pytest.raises(ModelNotFound, match=f"^can't fetch {FULL_MODEL}: no route$"):
-        download(FULL_MODEL, lambda remark: None)
+        download(FULL_MODEL, lambda message: None)
 
 
-def test_a_name_that_no_hub_could_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_is_not_a_hub_id(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     with pytest.raises(ModelNotFound, match="neither a folder nor a model id"):
-        download("a/b/c", lambda remark: None)
+        download("a/b/c", lambda message: None)

@@ -1,5 +1,4 @@
-"""The schedule of the reference's solver, against numbers worked out by hand and against float64; other solvers against
-a plain loop."""
+"""The Euler schedule against values computed by hand and in float64; the other solver against a textbook loop."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ def test_times_follow_the_formula(steps: int) -> None:
 
 
 @pytest.mark.parametrize("steps", [2, 10, 60])
-def test_eulers_moves_are_the_references_widths(tiny_model: VoxCPM2, steps: int) -> None:
+def test_the_moves_of_euler_are_the_widths_of_its_steps(tiny_model: VoxCPM2, steps: int) -> None:
     solver = Solver("euler", steps)
     times, widths = euler_times(steps)
     moves = tiny_model.feat_decoder.schedule(solver).moves
@@ -49,8 +48,8 @@ def test_eulers_moves_are_the_references_widths(tiny_model: VoxCPM2, steps: int)
 
 @torch.inference_mode()
 @pytest.mark.parametrize("steps", [2, 3, 5, 10])
-def test_ab2_is_the_textbooks_loop(tiny_model: VoxCPM2, steps: int) -> None:
-    """Every velocity is that of one move of width 1, and is kept, as a textbook has it."""
+def test_ab2_equals_the_textbook_loop(tiny_model: VoxCPM2, steps: int) -> None:
+    """The loop keeps the last velocity. It computes each velocity with a single move of width 1."""
     generator = torch.Generator().manual_seed(steps)
     rows, (patch, features) = 3, tiny_model.patch_shape
     mu = torch.randn(rows, 2, tiny_model.config.locdit.hidden_size, generator=generator)
@@ -76,11 +75,11 @@ def test_ab2_is_the_textbooks_loop(tiny_model: VoxCPM2, steps: int) -> None:
     assert (made - noise).abs().max() > 0.01
 
 
-def test_ab2_takes_velocities_at_a_time_where_euler_takes_means(
+def test_for_a_mean_velocity_model_ab2_uses_velocities_at_a_point_in_time(
     tiny_model: VoxCPM2, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     decoder = tiny_model.feat_decoder
-    of = {name: decoder.schedule(Solver(name, 4)).time_tokens for name in ("euler", "ab2")}
+    tokens = {name: decoder.schedule(Solver(name, 4)).time_tokens for name in ("euler", "ab2")}
     monkeypatch.setattr(decoder, "mean_mode", True)
-    assert torch.equal(decoder.schedule(Solver("ab2", 4)).time_tokens, of["ab2"])
-    assert not torch.equal(decoder.schedule(Solver("euler", 4)).time_tokens, of["euler"])
+    assert torch.equal(decoder.schedule(Solver("ab2", 4)).time_tokens, tokens["ab2"])
+    assert not torch.equal(decoder.schedule(Solver("euler", 4)).time_tokens, tokens["euler"])

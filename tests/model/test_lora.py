@@ -45,7 +45,7 @@ def names(tensors: dict[str, torch.Tensor]) -> set[str]:
     return {name.rpartition(".")[0] for name in tensors}
 
 
-def test_mup_scales_what_was_merged(tmp_path: Path) -> None:
+def test_mup_scales_the_merged_weights(tmp_path: Path) -> None:
     checkpoint = write_checkpoint(tmp_path / "mup", **{"lm_config.use_mup": True})
     tensors = lora_tensors(checkpoint, RANK)
     lora = write_lora(tmp_path / "lora", tensors, RANK, ALPHA)
@@ -56,8 +56,8 @@ def test_mup_scales_what_was_merged(tmp_path: Path) -> None:
     torch.testing.assert_close(merged.data, expected, atol=1e-6, rtol=1e-5)
 
 
-def test_a_part_of_the_layers_and_a_compiled_models_names(tiny_checkpoint: Path, tmp_path: Path) -> None:
-    """Only q of a layer: k and v stay what they were, to the bit."""
+def test_an_adapter_of_some_layers_with_names_of_a_compiled_model(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    """The adapter has only q of one layer: k and v keep their bits."""
     owner = "base_lm.layers.0.self_attn.q_proj"
     tensors = {name: value for name, value in lora_tensors(tiny_checkpoint, RANK).items() if name.startswith(owner)}
     compiled = {name.replace("base_lm.", "base_lm._orig_mod."): value for name, value in tensors.items()}
@@ -91,38 +91,40 @@ def test_a_lora_of_another_model_is_named(tiny_checkpoint: Path, tmp_path: Path)
         load_model(tiny_checkpoint, lora=lora)
     assert str(caught.value) == (
         f"{lora}: the LoRA belongs to another model (trained on openbmb/VoxCPM2): "
-        "its base_lm.layers.0.self_attn.k_proj is [32, 48], which has the shape [32, 32] here"
+        "its base_lm.layers.0.self_attn.k_proj has shape [32, 48], this model's has shape [32, 32]"
     )
     deeper = write_checkpoint(tmp_path / "deeper", **{"lm_config.num_hidden_layers": 3})
     lora = write_lora(tmp_path / "lora", lora_tensors(deeper, RANK), RANK, ALPHA)
-    with pytest.raises(CheckpointError, match=r"its base_lm\.layers\.2\.\w+\.\w+ is \[.*\], which is not in this one"):
+    with pytest.raises(
+        CheckpointError, match=r"its base_lm\.layers\.2\.\w+\.\w+ has shape \[.*\], this model has no such layer"
+    ):
         load_model(tiny_checkpoint, lora=lora)
 
 
 @pytest.mark.parametrize(
-    ("config", "told"),
+    ("config", "message"),
     [
-        ({"r": 4, "alpha": 8}, r"tensor \S+lora_A has shape \[3, \d+\], lora_config\.json says rank 4"),
+        ({"r": 4, "alpha": 8}, r"tensor \S+lora_A has shape \[3, \d+\], but lora_config\.json has rank 4"),
         ({"r": 0, "alpha": 8}, r"lora_config\.json: r: Input should be greater than 0"),
         ({"alpha": 8}, r"lora_config\.json: r: Field required"),
-        ([], r"lora_config\.json: a LoRA's config is a JSON object"),
+        ([], r"lora_config\.json: a LoRA's config must be a JSON object"),
     ],
 )
-def test_a_wrong_config_is_named(tiny_checkpoint: Path, folder: Path, config: object, told: str) -> None:
+def test_a_wrong_config_is_named(tiny_checkpoint: Path, folder: Path, config: object, message: str) -> None:
     (folder / "lora_config.json").write_text(json.dumps(config))
-    with pytest.raises(CheckpointError, match=told):
+    with pytest.raises(CheckpointError, match=message):
         load_model(tiny_checkpoint, lora=folder)
 
 
 @pytest.mark.parametrize("content", ["[" * 100_000, '{"r": ' + "9" * 5_000 + "}", "{", "\xff"])
-def test_a_config_that_is_no_json_is_named(tiny_checkpoint: Path, folder: Path, content: str) -> None:
+def test_a_config_that_is_not_json_is_named(tiny_checkpoint: Path, folder: Path, content: str) -> None:
     (folder / "lora_config.json").write_text(content, encoding="latin-1")
     with pytest.raises(CheckpointError, match=r"lora_config\.json: not readable as JSON"):
         load_model(tiny_checkpoint, lora=folder)
 
 
 @pytest.mark.parametrize("name", ["lora_config.json", "lora_weights.safetensors"])
-def test_a_pipe_is_no_part_of_it(tiny_checkpoint: Path, folder: Path, name: str) -> None:
+def test_a_pipe_in_place_of_a_file_is_refused(tiny_checkpoint: Path, folder: Path, name: str) -> None:
     (folder / name).unlink()
     os.mkfifo(folder / name)
     with pytest.raises(CheckpointError, match=name.replace(".", r"\.")):
@@ -130,11 +132,11 @@ def test_a_pipe_is_no_part_of_it(tiny_checkpoint: Path, folder: Path, name: str)
 
 
 def test_missing_parts_are_named(tiny_checkpoint: Path, folder: Path, tensors: dict[str, torch.Tensor]) -> None:
-    with pytest.raises(ModelNotFound, match="there is no such LoRA folder"):
+    with pytest.raises(ModelNotFound, match="the LoRA folder does not exist"):
         load_model(tiny_checkpoint, lora=folder / "nowhere")
     half = "base_lm.layers.0.self_attn.q_proj"
     save_file({f"{half}.lora_A": tensors[f"{half}.lora_A"]}, folder / "lora_weights.safetensors")
-    with pytest.raises(CheckpointError, match=rf"{half} has its lora_A alone; the other half is missing"):
+    with pytest.raises(CheckpointError, match=rf"{half} has only its lora_A; the other matrix is missing"):
         load_model(tiny_checkpoint, lora=folder)
     save_file({f"{half}.weight": torch.zeros(3, 3)}, folder / "lora_weights.safetensors")
     with pytest.raises(CheckpointError, match=rf"tensor {half}\.weight is neither a lora_A nor a lora_B"):
@@ -143,5 +145,5 @@ def test_missing_parts_are_named(tiny_checkpoint: Path, folder: Path, tensors: d
     with pytest.raises(CheckpointError, match=r"lora_weights\.safetensors \(or lora_weights\.ckpt\) is missing"):
         load_model(tiny_checkpoint, lora=folder)
     (folder / "lora_config.json").unlink()
-    with pytest.raises(CheckpointError, match=r"lora_config\.json is missing; it tells how strong"):
+    with pytest.raises(CheckpointError, match=r"lora_config\.json is missing; it contains the scale"):
         load_model(tiny_checkpoint, lora=folder)

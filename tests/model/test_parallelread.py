@@ -1,4 +1,4 @@
-"""Parts of a file are read into tensors by several threads; the numbers are those of the file."""
+"""Parts of a file are read into tensors by several threads; the values equal those of the file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def numbers(tmp_path: Path) -> tuple[Path, torch.Tensor]:
 
 @pytest.mark.parametrize("block", [64, 1024, 1 << 20])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
-def test_parts_in_any_order(
+def test_parts_can_be_read_in_any_order(
     numbers: tuple[Path, torch.Tensor], monkeypatch: pytest.MonkeyPatch, block: int, dtype: torch.dtype
 ) -> None:
     monkeypatch.setattr(parallelread, "BLOCK", block)
@@ -37,16 +37,16 @@ def test_parts_in_any_order(
     assert torch.equal(found, values.to(dtype))
 
 
-def test_a_file_that_ends_too_early(numbers: tuple[Path, torch.Tensor]) -> None:
+def test_a_truncated_file(numbers: tuple[Path, torch.Tensor]) -> None:
     path, _ = numbers
     with (
-        pytest.raises(CheckpointError, match=r"weights: can't be read \(it ends too early\)"),
+        pytest.raises(CheckpointError, match=r"weights: can't be read \(unexpected end of file\)"),
         ParallelReader(path, CPU) as reader,
     ):
         reader.read(16, torch.bfloat16, torch.empty(10_000, dtype=torch.bfloat16))
 
 
-def test_an_error_inside_is_raised_and_files_are_closed(numbers: tuple[Path, torch.Tensor]) -> None:
+def test_an_error_in_the_block_is_raised_and_files_are_closed(numbers: tuple[Path, torch.Tensor]) -> None:
     path, _ = numbers
     with pytest.raises(KeyError), ParallelReader(path, CPU) as reader:
         readers = [reader._readers.get() for _ in range(parallelread.READERS)]
@@ -57,7 +57,9 @@ def test_an_error_inside_is_raised_and_files_are_closed(numbers: tuple[Path, tor
     assert all(each._file.closed for each in readers)
 
 
-def test_a_file_that_is_replaced(numbers: tuple[Path, torch.Tensor], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_replaced_while_it_is_opened(
+    numbers: tuple[Path, torch.Tensor], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, _ = numbers
     opened = parallelread.open_regular
 

@@ -46,7 +46,7 @@ def test_continuation(tokenizer: Tokenizer) -> None:
     assert prompt.continues and prompt.target_tokens == len(tokenizer.encode("world"))
 
 
-def test_both(tokenizer: Tokenizer) -> None:
+def test_reference_and_continuation(tokenizer: Tokenizer) -> None:
     prompt = build_prompt(
         tokenizer, "world", patch_shape=SHAPE, reference=voice(1, 1), prompt_text="hello ", prompt_audio=voice(2, 2)
     )
@@ -63,11 +63,11 @@ def test_both(tokenizer: Tokenizer) -> None:
         ({"prompt_text": "hello"}, "needs the audio it is spoken in"),
     ],
 )
-def test_parts_that_do_not_fit(tokenizer: Tokenizer, parts: dict[str, object], message: str) -> None:
+def test_parts_that_do_not_fit_are_refused(tokenizer: Tokenizer, parts: dict[str, object], message: str) -> None:
     with pytest.raises(RequestError, match=message):
         build_prompt(tokenizer, "hello", patch_shape=SHAPE, **parts)  # type: ignore[arg-type]
 
 
-def test_no_text(tokenizer: Tokenizer) -> None:
+def test_an_empty_text_is_refused(tokenizer: Tokenizer) -> None:
     with pytest.raises(RequestError, match="the text is empty"):
         build_prompt(tokenizer, "", patch_shape=SHAPE)

@@ -18,5 +18,5 @@ def test_a_random_model_runs_and_never_stops() -> None:
     assert (clip.patches, clip.stop_reason, clip.error) == (9, "length", None)
 
 
-def test_the_byte_tokenizer_has_a_token_a_byte() -> None:
+def test_the_byte_tokenizer_has_one_token_per_byte() -> None:
     assert byte_tokenizer().encode("hé") == [128 + byte for byte in "hé".encode()]

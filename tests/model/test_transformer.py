@@ -13,7 +13,7 @@ from voxcli.model.weights import load_model
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_folded_norms_change_no_more_than_rounding(tiny_checkpoint: Path, dtype: str) -> None:
+def test_folded_norms_change_only_rounding(tiny_checkpoint: Path, dtype: str) -> None:
     model = load_model(tiny_checkpoint, device="cpu", dtype=dtype)
     folded = copy.deepcopy(model)
     folded.tokenizer = model.tokenizer
@@ -23,20 +23,22 @@ def test_folded_norms_change_no_more_than_rounding(tiny_checkpoint: Path, dtype:
     assert all(layer.input_layernorm.weight is None for layer in folded.base_lm.layers)
     patches = torch.randn(3, *model.patch_shape, generator=torch.Generator().manual_seed(0))
     ours, plain = folded.encode_patches(patches), model.encode_patches(patches)
-    assert not torch.equal(ours, plain), "the weights of the norms are not all one: something must have moved"
+    assert not torch.equal(ours, plain), "the norms have weights other than one, so results must differ"
     assert (ours - plain).norm() / plain.norm() < (1e-5 if dtype == "float32" else 2e-2)
 
 
-def test_a_model_is_loaded_with_norms_folded(tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loading_folds_norms(tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = load_model(tiny_checkpoint, device="cpu")
     monkeypatch.setattr("voxcli.model.weights.folds_norms", lambda device, dtype: True)
     folded = load_model(tiny_checkpoint, device="cpu")
-    layer, twin = folded.base_lm.layers[0], plain.base_lm.layers[0]
+    layer, plain_layer = folded.base_lm.layers[0], plain.base_lm.layers[0]
     assert layer.input_layernorm.weight is None and layer.post_attention_layernorm.weight is None
-    assert torch.equal(layer.self_attn.qkv_proj.weight, twin.self_attn.qkv_proj.weight * twin.input_layernorm.weight)
+    assert torch.equal(
+        layer.self_attn.qkv_proj.weight, plain_layer.self_attn.qkv_proj.weight * plain_layer.input_layernorm.weight
+    )
 
 
-def test_an_engine_speaks_the_same_with_folded_norms(tiny_checkpoint: Path) -> None:
+def test_an_engine_gives_the_same_clips_with_folded_norms(tiny_checkpoint: Path) -> None:
     model = load_model(tiny_checkpoint, device="cpu")
     plain = run(Engine(model), mixed(model, 4))
     for module in model.modules():

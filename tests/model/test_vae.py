@@ -35,13 +35,13 @@ def test_encoding_in_pieces_equals_the_whole(vae: AudioVAE, piece: int) -> None:
 
 
 @torch.inference_mode()
-def test_what_follows_does_not_reach_back(vae: AudioVAE) -> None:
-    """Causal: clips of different lengths may be padded on the right and decoded together."""
+def test_padding_does_not_affect_earlier_samples(vae: AudioVAE) -> None:
+    """The decoder is causal: clips of different lengths may be padded on the right and decoded together."""
     latents = torch.randn(1, 20, 8, generator=torch.Generator().manual_seed(1))
     padded = torch.cat((latents, torch.full((1, 9, 8), 5.0)), 1)
     torch.testing.assert_close(vae.decode(padded)[:, : 20 * 960], vae.decode(latents), atol=1e-6, rtol=0)
 
 
 def test_only_whole_latents_are_encoded(vae: AudioVAE) -> None:
-    with pytest.raises(AssertionError, match="641 samples are not whole latents"):
+    with pytest.raises(AssertionError, match="641 samples are not a whole number of latents"):
         vae.encode(torch.zeros(1, 641))

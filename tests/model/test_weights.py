@@ -33,7 +33,7 @@ def change(path: Path, **tensors: torch.Tensor | None) -> None:
     save_file(state, path)
 
 
-def test_fused_weights_are_the_files(tiny_checkpoint: Path) -> None:
+def test_fused_weights_equal_those_of_the_files(tiny_checkpoint: Path) -> None:
     model = load_model(tiny_checkpoint)
     state = load_file(tiny_checkpoint / "model.safetensors")
     layer = model.base_lm.layers[1]
@@ -61,7 +61,7 @@ def assert_same_weights(state: dict[str, torch.Tensor], expected: dict[str, torc
         assert torch.equal(value, expected[name]), name
 
 
-def test_torch_files_of_old_are_read(folder: Path) -> None:
+def test_torch_files_in_the_old_format_are_read(folder: Path) -> None:
     expected = load_model(folder).state_dict()
     state = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
@@ -85,11 +85,11 @@ def test_torch_files_of_old_are_read(folder: Path) -> None:
         (
             "stop_head.weight",
             torch.zeros(1).expand(2, 32),
-            "'stop_head.weight' claims more numbers than the file holds",
+            "'stop_head.weight' claims more values than the file contains",
         ),
     ],
 )
-def test_what_is_no_weight_is_named(folder: Path, name: object, value: object, message: str) -> None:
+def test_tensors_that_are_not_weights_are_named(folder: Path, name: object, value: object, message: str) -> None:
     state: dict[object, object] = {**load_file(folder / "model.safetensors"), name: value}
     (folder / "model.safetensors").unlink()
     torch.save(state, folder / "pytorch_model.bin")
@@ -99,7 +99,7 @@ def test_what_is_no_weight_is_named(folder: Path, name: object, value: object, m
 
 def test_pickles_that_run_code_are_refused(folder: Path) -> None:
     (folder / "audiovae.safetensors").unlink()
-    torch.save({"state_dict": {"x": Path}}, folder / "audiovae.pth")  # a class is more than weights
+    torch.save({"state_dict": {"x": Path}}, folder / "audiovae.pth")  # a class is not allowed with weights_only
     with pytest.raises(CheckpointError, match=r"audiovae\.pth: damaged or not a weight file"):
         load_model(folder)
 
@@ -110,17 +110,19 @@ def test_missing_surplus_and_wrong_tensors_are_named(folder: Path) -> None:
     with pytest.raises(CheckpointError, match=r"tensor base_lm\.layers\.1\.self_attn\.k_proj\.weight is missing$"):
         load_model(folder)
     change(path, base_lm__layers__1__self_attn__k_proj__weight=torch.zeros(32, 31))
-    with pytest.raises(CheckpointError, match=r"k_proj\.weight has shape \[32, 31\], config\.json asks for \[32, 32\]"):
+    with pytest.raises(
+        CheckpointError, match=r"k_proj\.weight has shape \[32, 31\], but config\.json requires \[32, 32\]"
+    ):
         load_model(folder)
     change(path, base_lm__layers__1__self_attn__k_proj__weight=torch.zeros(32, 32), lm_head__weight=torch.zeros(1))
-    with pytest.raises(CheckpointError, match=r"tensor lm_head\.weight belongs to no part of the model$"):
+    with pytest.raises(CheckpointError, match=r"tensor lm_head\.weight is not part of the model$"):
         load_model(folder)
     change(path, lm_head__weight=None, stop_head__weight=torch.zeros(2, 32, dtype=torch.int64))
     with pytest.raises(CheckpointError, match=r"tensor stop_head\.weight holds I64, not weights$"):
         load_model(folder)
 
 
-def test_a_vae_without_its_training_head_is_the_same_model(folder: Path) -> None:
+def test_a_vae_without_its_training_head_is_loaded(folder: Path) -> None:
     expected = load_model(folder).state_dict()
     head = {f"encoder__fc_logvar__{leaf}": None for leaf in ("bias", "weight_g", "weight_v")}
     change(folder / "audiovae.safetensors", **head)
@@ -152,10 +154,10 @@ def test_shards_are_named(folder: Path) -> None:
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("stored", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("pickled", [False, True])
-def test_weights_hold_no_more_memory_than_themselves(
+def test_weights_have_no_larger_storage_than_their_own(
     folder: Path, pickled: bool, stored: torch.dtype, dtype: str
 ) -> None:
-    """Not the mapping of a file either, which would hold all of its weights a second time."""
+    """In particular they do not keep a mapping of the file, which would hold all weights a second time."""
     state = {name: value.to(stored) for name, value in load_file(folder / "model.safetensors").items()}
     (folder / "model.safetensors").unlink()
     if pickled:
@@ -166,18 +168,18 @@ def test_weights_hold_no_more_memory_than_themselves(
         assert value.untyped_storage().nbytes() == value.nbytes, name
 
 
-def test_a_file_that_becomes_shorter_while_it_is_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_is_truncated_while_it_is_read_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def shorten(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
         opened = open_weights(path, stack)
         path.write_bytes(path.read_bytes()[:-1000])
         return opened
 
     monkeypatch.setattr("voxcli.model.weights.open_weights", shorten)
-    with pytest.raises(CheckpointError, match=r"model\.safetensors: can't be read \(it ends too early\)"):
+    with pytest.raises(CheckpointError, match=r"model\.safetensors: can't be read \(unexpected end of file\)"):
         load_model(folder)
 
 
-def test_a_mapping_that_fails_is_no_damage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_mapping_is_not_reported_as_damage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_room(*_: object, **__: object) -> None:
         raise RuntimeError("unable to mmap 35437032 bytes from file <m>: Cannot allocate memory (12)")
 
@@ -203,7 +205,7 @@ def test_dtypes(tiny_checkpoint: Path) -> None:
         resolve_dtype("int8", torch.device("cpu"))
 
 
-def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_and_unknown_devices(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
     assert resolve_device("auto").type == "cpu"
@@ -222,15 +224,15 @@ def test_devices_that_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         resolve_device("cuda:2")
 
 
-def test_the_identity_of_the_encoder_is_that_of_its_weights(folder: Path) -> None:
+def test_the_identity_of_the_encoder_depends_on_its_weights_only(folder: Path) -> None:
     before = encoder_identity(folder)
     change(folder / "model.safetensors", stop_head__weight=torch.zeros(2, 32))
     change(folder / "audiovae.safetensors", decoder__model__0__bias=torch.zeros(8), encoder__fc_logvar__bias=None)
-    assert encoder_identity(folder) == before, "voices do not depend on what speaks them"
+    assert encoder_identity(folder) == before, "encoded voices do not depend on the LMs or the decoder"
     state = load_file(folder / "audiovae.safetensors")
     torch.save({"state_dict": state}, folder / "audiovae.pth")
     (folder / "audiovae.safetensors").unlink()
-    assert encoder_identity(folder) == before, "nor on the kind of the file"
+    assert encoder_identity(folder) == before, "or on the format of the file"
     state["encoder.fc_mu.bias"] += 1e-3
     torch.save({"state_dict": state}, folder / "audiovae.pth")
     assert encoder_identity(folder) != before

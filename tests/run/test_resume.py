@@ -414,7 +414,7 @@ def test_a_model_is_known_by_its_content(tmp_path: Path) -> None:
 def test_of_a_file_too_large_to_read_blocks_are(
     place: int, noticed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in (("WHOLE", 999), ("BLOCK", 10), ("STRIDE", 100)):
+    for name, value in (("MAX_FULL_BYTES", 999), ("BLOCK", 10), ("STRIDE", 100)):
         monkeypatch.setattr(hub, name, value)
     weights = bytearray(1000)
     (tmp_path / "model.safetensors").write_bytes(weights)

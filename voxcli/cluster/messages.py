@@ -13,7 +13,7 @@ from voxcli.jobs.result import Result
 class WorkerConfig:
     """How to start a worker.
 
-    model:    name or path that every machine understands (`voxcli.model.hub.ResolvedModel.anywhere`).
+    model:    name or path that every machine understands (`voxcli.model.hub.ResolvedModel.portable_name`).
     identity: identity that the model must have on the worker's machine.
     options:  engine options; no other worker uses the device.
     folder:   absolute path of the output folder.

@@ -78,7 +78,7 @@ class RayBackend:
             )
             lora = run.options.lora and run.options.lora.resolve()
             config = WorkerConfig(
-                model=model.anywhere,
+                model=model.portable_name,
                 identity=run.identity,
                 options=replace(run.options, model=None, device=placement.device, lora=lora),
                 folder=str(run.out.resolve()),

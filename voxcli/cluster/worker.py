@@ -28,7 +28,7 @@ from voxcli.errors import ModelError, in_one_line
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
-from voxcli.model.hub import resolve_here
+from voxcli.model.hub import resolve_portable
 from voxcli.voices.source import EncodedVoice
 
 HELD = 64 << 20  # bytes of files that a worker holds until the next poll
@@ -59,7 +59,7 @@ class Worker:
         os.environ["OMP_NUM_THREADS"] = str(config.threads)  # torch reads it when it is imported, below
         os.environ.setdefault("GOMP_SPINCOUNT", "20000")  # see `voxcli.cli.main`
         try:
-            choice = resolve_here(config.model, config.identity, config.options.lora)
+            choice = resolve_portable(config.model, config.identity, config.options.lora)
             import torch
 
             torch.set_num_threads(config.threads)

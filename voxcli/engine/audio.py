@@ -1,7 +1,7 @@
-"""From the latents of finished clips to their samples, beside the steps of those that still run.
+"""Decodes the latents of finished clips to audio, while other requests continue to run.
 
-Clips are gathered into groups. On CUDA a group is decoded on a stream of its own and copied to the CPU behind that, and
-it is asked for later: no step waits for audio. Elsewhere it is done at once.
+Clips are decoded in groups. On CUDA a group is decoded on a separate stream, copied to the CPU asynchronously and
+collected later, so that no step waits for audio. On other devices groups are decoded immediately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ from voxcli.model.voxcpm2 import VoxCPM2
 
 @dataclass(eq=False)
 class Finished:
-    """A sequence whose latents, float32[patches, patch_size, feat_dim] on the device, wait for the audio decode."""
+    """A finished sequence whose latents wait for the audio decode.
+
+    latents: float32[patches, patch_size, feat_dim], on the device.
+    """
 
     sequence: Sequence
     latents: torch.Tensor
@@ -35,19 +38,21 @@ class Finished:
 
     @property
     def context(self) -> torch.Tensor:
-        """Patches of the prompt that a continuation is decoded after; none otherwise."""
+        """The last patches of the prompt, decoded before a continuation; no patches for other clips."""
         prompt = self.sequence.request.prompt
         return prompt.patches[-CONTEXT_PATCHES:] if prompt.continues else prompt.patches[:0]
 
-    def behind_context(self, latents: torch.Tensor) -> torch.Tensor:
+    def with_context(self, latents: torch.Tensor) -> torch.Tensor:
+        """Return the latents with the context before them."""
         return torch.cat((self.context.to(latents.device), latents)) if len(self.context) else latents
 
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """A clip with its audio, float32[samples], and its latents on the CPU, or with an error.
+    """A finished clip with its audio and latents on the CPU, or with an error.
 
-    seconds: of the decode, a clip's share of its group's.
+    audio:   float32[samples].
+    seconds: the decode time of the group divided by its number of clips.
     """
 
     finished: Finished
@@ -59,7 +64,7 @@ class Decoded:
 
 @dataclass(frozen=True, eq=False)
 class _Group:
-    """Clips whose audio is on its way to the CPU. sound: whether all numbers of a clip are finite."""
+    """Clips that are being decoded and copied to the CPU. finite: bool[clips], whether a clip's values are finite."""
 
     members: list[Finished]
     audio: list[Download]
@@ -70,18 +75,18 @@ class _Group:
 
 class AudioStage:
     def __init__(self, model: VoxCPM2, clips: int):
-        """clips: in a group."""
+        """clips: maximum number of clips in a group."""
         self.decoder = AudioDecoder(model, clips)
         self._model, self._clips = model, clips
         self._stream = torch.cuda.Stream(model.device) if model.device.type == "cuda" else None
         self._waiting: list[Finished] = []
-        self._on_the_way: deque[_Group] = deque()
+        self._in_flight: deque[_Group] = deque()
         self._failed: list[Decoded] = []
-        self.no_room: str | None = None  # why the last `collect` left a clip waiting: memory ran out
+        self.memory_error: str | None = None  # why the last `collect` left a clip waiting
 
     def _all(self) -> list[Finished]:
-        on_the_way = [finished for group in self._on_the_way for finished in group.members]
-        return [*self._waiting, *on_the_way, *(decoded.finished for decoded in self._failed)]
+        in_flight = [finished for group in self._in_flight for finished in group.members]
+        return [*self._waiting, *in_flight, *(decoded.finished for decoded in self._failed)]
 
     def __len__(self) -> int:
         return len(self._all())
@@ -90,7 +95,7 @@ class AudioStage:
         self._waiting.append(finished)
 
     def cancel(self, request_id: str) -> Sequence | None:
-        """Drop a clip and return its sequence; None when there is none of that id."""
+        """Drop a clip and return its sequence; None if no clip has this id."""
         for finished in self._all():
             if finished.sequence.request_id == request_id and not finished.cancelled:
                 finished.cancelled = True
@@ -98,29 +103,30 @@ class AudioStage:
         return None
 
     def collect(self, idle: bool) -> list[Decoded]:
-        """Start groups that are full and return clips that are ready.
+        """Start the decode of full groups and return the clips that are ready.
 
-        idle: nothing else runs, so start all and wait.
+        idle: no request is running, so also start groups that are not full, and wait for all of them.
 
-        When memory runs out groups become smaller; a clip that has no room alone waits for somebody to make some.
+        If memory runs out, groups become smaller. If it runs out for a single clip, this sets `memory_error` and the
+        clip waits until the caller frees memory or calls `fail_waiting`.
         """
-        self.no_room = None
+        self.memory_error = None
         self._waiting = [finished for finished in self._waiting if not finished.cancelled]
-        while self._waiting and self.no_room is None and (idle or len(self._waiting) >= self._clips):
+        while self._waiting and self.memory_error is None and (idle or len(self._waiting) >= self._clips):
             group, self._waiting = self._waiting[: self._clips], self._waiting[self._clips :]
             self._start(group)
         ready, self._failed = self._failed, []
-        while self._on_the_way and (idle or self._on_the_way[0].finite.ready):
-            ready += self._take(self._on_the_way.popleft())
+        while self._in_flight and (idle or self._in_flight[0].finite.ready):
+            ready += self._receive(self._in_flight.popleft())
         return [decoded for decoded in ready if not decoded.finished.cancelled]
 
-    def give_up(self) -> None:
-        """End the clip that has no room with that error."""
-        assert self.no_room is not None
-        self._failed.append(Decoded(self._waiting.pop(0), error=f"audio decode failed: {self.no_room}"))
+    def fail_waiting(self) -> None:
+        """Fail the clip for which memory ran out, with that error."""
+        assert self.memory_error is not None
+        self._failed.append(Decoded(self._waiting.pop(0), error=f"audio decode failed: {self.memory_error}"))
 
-    def _beside(self) -> AbstractContextManager[None]:
-        """What runs inside is queued behind the steps queued so far, and holds none of the later ones up."""
+    def _side_stream(self) -> AbstractContextManager[None]:
+        """Run the block on the side stream: after the steps queued so far, and concurrently with later ones."""
         if self._stream is None:
             return nullcontext()
         self._stream.wait_stream(torch.cuda.current_stream(self._model.device))
@@ -130,17 +136,17 @@ class AudioStage:
         began = time.perf_counter()
         try:
             inject_nan = faults.point("decode")
-            with self._beside():
-                audio = self.decoder.decode([f.behind_context(f.latents) for f in members])
+            with self._side_stream():
+                audio = self.decoder.decode([f.with_context(f.latents) for f in members])
                 audio = [
                     samples[len(f.context) * self._model.patch_samples :]
                     for f, samples in zip(members, audio, strict=True)
                 ]
                 if inject_nan:
                     audio[0].fill_(torch.nan)
-                # A sum is finite when all of its numbers are: samples lie between -1 and 1.
+                # Samples are between -1 and 1, so a sum is finite if and only if all its values are.
                 finite = [samples.sum() + f.latents.sum() for f, samples in zip(members, audio, strict=True)]
-                # The flags last: once they are here all of the group is.
+                # The flags are copied last: when they have arrived, the whole group has.
                 group = _Group(
                     members,
                     [Download(samples) for samples in audio],
@@ -153,36 +159,36 @@ class AudioStage:
             if is_out_of_memory(error):
                 self._clips = max(1, len(members) // 2)
                 self._waiting = members + self._waiting
-                self.no_room = in_one_line(error) if len(members) == 1 else None
+                self.memory_error = in_one_line(error) if len(members) == 1 else None
             elif len(members) > 1:
                 for finished in members:
                     self._start([finished])
             else:
                 self._failed.append(Decoded(members[0], error=f"audio decode failed: {in_one_line(error)}"))
             return
-        self._on_the_way.append(group)
+        self._in_flight.append(group)
 
-    def _take(self, group: _Group) -> list[Decoded]:
+    def _receive(self, group: _Group) -> list[Decoded]:
         finite = group.finite.wait().tolist()
         seconds = (time.perf_counter() - group.began) / len(group.members)
-        taken = []
+        clips = []
         for finished, audio, latents, fine in zip(group.members, group.audio, group.latents, finite, strict=True):
             if fine:
-                taken.append(Decoded(finished, audio.wait().numpy(), latents.wait(), seconds=seconds))
+                clips.append(Decoded(finished, audio.wait().numpy(), latents.wait(), seconds=seconds))
             else:
-                taken.append(self._again(finished, seconds))
-        return taken
+                clips.append(self._decode_exactly(finished, seconds))
+        return clips
 
-    def _again(self, finished: Finished, seconds: float) -> Decoded:
-        """What 16 bit had no room for may be fine in float32."""
+    def _decode_exactly(self, finished: Finished, seconds: float) -> Decoded:
+        """Decode a clip again in float32: values that overflow in 16 bits may be finite there."""
         latents = finished.latents.cpu()
         if latents.isfinite().all() and self.decoder.fused is not None and not finished.cancelled:
             try:
-                [audio] = self.decoder.decode([finished.behind_context(latents)], exact=True)
+                [audio] = self.decoder.decode([finished.with_context(latents)], exact=True)
                 samples = audio[len(finished.context) * self._model.patch_samples :].cpu()
             except Exception as error:
                 check_device(self._model.device, error)
                 return Decoded(finished, error=f"audio decode failed: {in_one_line(error)}")
             if samples.isfinite().all():
                 return Decoded(finished, samples.numpy(), latents, seconds=seconds)
-        return Decoded(finished, error="the model gave audio that is not finite")
+        return Decoded(finished, error="the model produced audio that is not finite")

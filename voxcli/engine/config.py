@@ -1,4 +1,4 @@
-"""What an engine may use, by default and at most, and what it counts."""
+"""Limits and defaults of an engine, and its counters."""
 
 from __future__ import annotations
 
@@ -11,25 +11,27 @@ from voxcli.memory import available_memory
 from voxcli.model.voxcpm2 import VoxCPM2
 
 GIB = 2**30
-DEFAULT_BATCH = 32  # of a CPU
+DEFAULT_BATCH = 32  # on a CPU
 CPU_CACHE_GIB = 2.0
-USUAL_LENGTH = 1024  # positions of a request: a voice of a minute, its text, and what is spoken
+TYPICAL_LENGTH = 1024  # positions of a request: a voice of one minute, the text and the output
 
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """
-    max_batch:      most requests at once; None: by what the device has memory for.
-    pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, at
-                    most `cache_gib`.
-    cache_gib:      bound of the cache when `pages` is None; None: half of the free memory, on a CPU at most 2.
-    requests:       how many will ever come; None: unknown. On a CPU tables are no larger than these need.
-    prefill_tokens: most prompt positions in one step, longer prompts go in chunks; None: 2,048, on CUDA 16,384, so
-                    that all rows of a batch begin together.
-    pad_to_bucket:  run steps at the sizes of BUCKETS only; None: on CUDA, where shapes are captured.
-    graphs:         capture steps as CUDA graphs; None: on CUDA.
-    decode_clips:   most clips in one audio decode.
-    voices:         most encoded voices kept.
+    """The limits of an engine.
+
+    max_batch:      maximum number of concurrent requests; None: chosen from the device's memory.
+    pages:          pages of 16 positions in the cache; None: enough for max_batch requests of 1,024 positions, limited
+                    by `cache_gib`.
+    cache_gib:      maximum size of the cache in GiB if `pages` is None; None: half of the free memory, at most 2 on a
+                    CPU.
+    requests:       total number of requests to come; None: unknown. On a CPU tables are no larger than these need.
+    prefill_tokens: maximum number of prompt positions per step; longer prompts are prefilled in chunks. None: 2,048, on
+                    CUDA 16,384, so that all rows of a batch start together.
+    pad_to_bucket:  pad steps to the sizes of BUCKETS; None: on CUDA only, where shapes are captured.
+    graphs:         capture steps as CUDA graphs; None: on CUDA only.
+    decode_clips:   maximum number of clips in one audio decode.
+    voices:         maximum number of encoded voices in the cache.
     """
 
     max_batch: int | None = None
@@ -48,7 +50,10 @@ DEFAULT = EngineConfig()
 
 @dataclass(eq=False)
 class Counters:
-    """Since the engine was made; for benchmarks and tests."""
+    """Counts of events since the engine was created, for benchmarks and tests.
+
+    shrinks: how often the maximum number of concurrent requests was halved because memory ran out.
+    """
 
     steps: int = 0
     preemptions: int = 0
@@ -56,13 +61,13 @@ class Counters:
 
 
 def default_pages(model: VoxCPM2, config: EngineConfig, rows: int) -> int:
-    """Pages of a cache for `rows` requests, as far as `cache_gib` affords them."""
+    """Return the number of pages for `rows` concurrent requests, within `cache_gib` but enough for one full context."""
     context, device, bound = model.config.context, model.device, config.cache_gib
-    wanted = rows * pages_for(min(context, USUAL_LENGTH))
+    wanted = rows * pages_for(min(context, TYPICAL_LENGTH))
     if config.requests is not None and device.type != "cuda":
         usual = config.max_batch or DEFAULT_BATCH
-        if rows >= min(usual, config.requests):  # few may be long: each page that they can fill, as in a large batch
-            wanted = min(usual * pages_for(min(context, USUAL_LENGTH)), config.requests * pages_for(context))
+        if rows >= min(usual, config.requests):  # a few requests may be long: allow as many pages as in a large batch
+            wanted = min(usual * pages_for(min(context, TYPICAL_LENGTH)), config.requests * pages_for(context))
     if bound is None and device.type == "cuda":
         bound = torch.cuda.mem_get_info(device)[0] / 2 / GIB
     elif bound is None:
@@ -72,7 +77,10 @@ def default_pages(model: VoxCPM2, config: EngineConfig, rows: int) -> int:
 
 
 def default_batch(device: torch.device, requests: int | None) -> int:
-    """Requests at once that a device runs well: more no longer raise a CPU's throughput, nor fit a small GPU."""
+    """Return the default maximum of concurrent requests.
+
+    More do not increase the throughput of a CPU; on a GPU the number depends on the free memory.
+    """
     if device.type != "cuda":
         return DEFAULT_BATCH if requests is None else max(1, min(DEFAULT_BATCH, requests))
     free = torch.cuda.mem_get_info(device)[0] / GIB

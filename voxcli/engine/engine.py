@@ -1,10 +1,10 @@
-"""The engine: continuous batching over a paged cache, in this process.
+"""The engine: continuous batching over a paged cache, in one process.
 
-    add -> (row and pages) -> prefill in chunks -> one patch a step -> finished -> audio -> Clip
+    add -> (row and pages) -> prefill in chunks -> one patch per step -> finished -> audio -> Clip
 
-It knows nothing of text, files or manifests. `step()` moves everything by one step; `generate()` feeds it from an
-iterable and yields clips as they finish, in any order. What happens to one request does not depend on the others:
-its noise is its own, its pages are its own, and its errors end it alone.
+It does not know text, files or manifests. `step()` advances all requests by one step; `generate()` takes requests from
+an iterable and yields clips as they finish, in any order. Requests are independent: each has its own noise and its own
+pages, and an error ends only the request that caused it.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class Engine:
         self,
         model: VoxCPM2,
         config: EngineConfig = DEFAULT,
-        notify: Callable[[str], None] = lambda remark: None,
+        notify: Callable[[str], None] = lambda message: None,
     ):
-        """say: takes remarks for people, one line each (a kernel that is missing, memory that ran out)."""
+        """notify: receives messages for people, one line each (a missing kernel, memory that ran out)."""
         self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
         self.audio = AudioStage(model, config.decode_clips)
@@ -62,13 +62,13 @@ class Engine:
         self.on_patch: Callable[[dict[str, int]], None] | None = None
         self._voices = VoiceEncoder(model, config.voices)
         self._pending: deque[StepFlags] = deque()
-        self._queued = 0  # how many of them the last step has added
+        self._queued = 0  # number of entries of _pending that the last step added
         self._done: list[Clip] = []
         self._ids: set[str] = set()
         self._order = 0
 
     def _make_runner(self, rows: int) -> Runner:
-        """For `rows` requests at once, or as many as there is room for where nobody asked for a number."""
+        """Create a runner for `rows` concurrent requests; for fewer if memory runs out and config sets no number."""
         on_cuda = self.model.device.type == "cuda"
         try:
             return Runner(
@@ -86,17 +86,17 @@ class Engine:
         return self._make_runner(rows // 2)
 
     def _is_exact(self) -> bool:
-        """Whether a clip has the same bytes alone and beside any others. Promised on a CPU only."""
+        """Return whether a clip has the same bytes alone and in any batch. Guaranteed on a CPU only."""
         if self.model.device.type != "cpu":
             return False
         exactness = examine(self.model)
         if not exactness.holds:
-            self._notify(f"the same seed gives the same speech here, but its {exactness}")
+            self._notify(f"the same seed gives the same speech on this machine, but its {exactness}")
         return exactness.holds
 
     # -- requests in ------------------------------------------------------------------------------------------
     def encode_voice(self, samples: np.ndarray, *, key: str, padding: Padding = "right") -> torch.Tensor:
-        """See VoiceEncoder.encode. May be called from another thread. Raises DeviceError as `step` does."""
+        """Encode a voice; see VoiceEncoder.encode. May be called from any thread. Raises DeviceError like `step`."""
         try:
             return self._voices.encode(samples, key, padding)
         except RuntimeError as error:
@@ -104,14 +104,13 @@ class Engine:
             raise
 
     def add(self, request: Request) -> None:
-        """Queue a request; RequestError when its id is in use or it can't fit the model."""
+        """Queue a request. Raises RequestError if its id is in use or if it does not fit the model."""
         if request.request_id in self._ids:
             raise RequestError(f"request_id {quoted(request.request_id)} is already in use")
         prompt, sampling = request.prompt, request.sampling
         if tuple(prompt.patches.shape[1:]) != self.model.patch_shape:
-            raise RequestError(
-                f"prompt patches {tuple(prompt.patches.shape[1:])} are not the model's {self.model.patch_shape}"
-            )
+            shape = tuple(prompt.patches.shape[1:])
+            raise RequestError(f"prompt patches have shape {shape}, but the model needs {self.model.patch_shape}")
         room = min(self.model.config.context, self.scheduler.pool.total * PAGE_SIZE) - len(prompt)
         if room <= sampling.min_len:
             raise RequestError(
@@ -124,7 +123,7 @@ class Engine:
         self._ids.add(request.request_id)
 
     def cancel(self, request_id: str) -> bool:
-        """End a request; its clip comes with the next step. False when there is none of that id."""
+        """Cancel a request; the next step returns its clip. Returns False if no request has this id."""
         sequence = self.scheduler.remove_waiting(request_id)
         if sequence is None:
             sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
@@ -142,13 +141,14 @@ class Engine:
         return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
 
     def generate(self, requests: Iterable[Request | NotYet], ahead: int | None = None) -> Iterator[Clip]:
-        """Run requests, pulled as there is room, and yield their clips as they finish.
+        """Run requests and yield their clips as they finish.
 
-        NOT_YET among the requests means that no other one is there now: the source is asked again after the next step,
-        and where there is nothing to step the iterator ends.
-        ahead: most requests pulled beyond the rows; None: as many as suit requests that are all there from the start.
+        requests: read as rows become free. NOT_YET means that no request is available now: the iterable is read again
+                  after the next step. If nothing is running then, the iterator ends.
+        ahead:    maximum number of requests read in excess of the rows; None: suits iterables whose requests are all
+                  available from the start.
 
-        A request that is refused comes back as a clip with an error. Leaving the iterator early cancels the rest.
+        A refused request gives a clip with an error. Closing the iterator early cancels the remaining requests.
         """
         source, end = iter(requests), object()
         mine: set[str] = set()
@@ -160,7 +160,7 @@ class Engine:
                     if request is end or request is NOT_YET:
                         exhausted = request is end
                         break
-                    assert isinstance(request, Request), f"a feed gives requests, not {type(request).__name__}"
+                    assert isinstance(request, Request), f"expected a Request, not {type(request).__name__}"
                     try:
                         self.add(request)
                         mine.add(request.request_id)
@@ -175,14 +175,14 @@ class Engine:
                 if not self.has_work:
                     return
                 self._done = self.step()
-                while self._done:  # what is not taken yet stays: it may be somebody else's
+                while self._done:  # clips not yielded yet stay there: they may belong to another caller
                     clip = self._done.pop(0)
                     mine.discard(clip.request_id)
                     yield clip
         finally:
             for request_id in mine:
                 self.cancel(request_id)
-            self._done = [clip for clip in self._done if clip.request_id not in mine]  # nobody waits for them
+            self._done = [clip for clip in self._done if clip.request_id not in mine]  # these have no reader any more
 
     def _pulls(self, ahead: int | None) -> bool:
         if ahead is None:
@@ -190,7 +190,10 @@ class Engine:
         return len(self.scheduler) < self.scheduler.max_running + ahead
 
     def patches_so_far(self, request_id: str, first: int) -> torch.Tensor:
-        """Patches first .. of a running request, float32[n, patch_size, feat_dim]; none while it waits."""
+        """Return the patches of a running request from index `first` on, float32[n, patch_size, feat_dim].
+
+        Empty while the request waits or is being prefilled.
+        """
         sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
         if sequence is None or sequence.prefilled < sequence.prompt_length:
             return torch.empty(0, *self.model.patch_shape)
@@ -198,9 +201,9 @@ class Engine:
 
     # -- one step ---------------------------------------------------------------------------------------------
     def step(self) -> list[Clip]:
-        """End what is finished, admit, prefill, make one patch for every ready row. Returns clips that are complete.
+        """Finish sequences, admit requests, prefill, and generate one patch for each ready row. Returns finished clips.
 
-        Raises DeviceError when the device no longer works: nobody's clip is to blame, and none can be made any more.
+        Raises DeviceError if the device no longer works: no request caused this, and none can finish.
         """
         try:
             return self._step()
@@ -210,7 +213,7 @@ class Engine:
 
     @torch.inference_mode()
     def _step(self) -> list[Clip]:
-        # Flags are read one step late: what the last step queued may still run, what came before it has long run.
+        # Flags are read one step late, because the work queued by the last step may still be running.
         self._read_flags(keep=self._queued)
         before = len(self._pending)
         finished = [s for s in self.scheduler.running if s.finished]
@@ -220,13 +223,13 @@ class Engine:
             if sequence.admitted_at is None:
                 sequence.admitted_at = time.perf_counter()
         self._prefill()
-        ready = self._make_room([s for s in self.scheduler.running if s.ready])
+        ready = self._allocate_pages([s for s in self.scheduler.running if s.ready])
         for solver, group in groupby(sorted(ready, key=attrgetter("solver")), attrgetter("solver")):
             self._isolate(list(group), partial(self._decode, solver=solver))
         self._queued = len(self._pending) - before
         self._collect_audio()
-        if self.audio.no_room is not None:
-            self._make_room_for_audio()
+        if self.audio.memory_error is not None:
+            self._free_memory_for_audio()
         if self.on_patch is not None:
             self.on_patch({s.request_id: s.patches for s in self.scheduler.running})
         done, self._done = self._done, []
@@ -253,7 +256,7 @@ class Engine:
             [s.request.sampling.cfg for s in begun],
             [(s.length, s.patches) for s in begun],
         )
-        # Resumed in the middle of a block of noise: the row's ring has to hold it again.
+        # A row that resumes in the middle of a block of noise needs that block in its ring again.
         self._set_noise([s for s in begun if s.patches % BLOCK])
         flags = Download(hidden.stop.to(torch.uint8) * STOP)
         self._pending.append(StepFlags(flags, [(s, s.attempt, s.patches) for s in begun]))
@@ -263,12 +266,15 @@ class Engine:
             blocks = [s.noise.block(s.patches // BLOCK) for s in sequences]
             self.state.set_noise([s.row for s in sequences], blocks)
 
-    def _make_room(self, ready: list[Sequence]) -> list[Sequence]:
-        """Give every ready row the page of its next patch; when pages run out the youngest rows give way."""
+    def _allocate_pages(self, ready: list[Sequence]) -> list[Sequence]:
+        """Allocate the page of each ready row's next patch; preempt the youngest rows if pages run out.
+
+        Returns the rows that are still ready.
+        """
         for sequence in list(ready):
             while sequence in ready and not self.scheduler.allocate_next(sequence):
                 youngest = max(self.scheduler.running, key=lambda s: s.order)
-                assert len(self.scheduler.running) > 1, "one request alone always fits: add() saw to that"
+                assert len(self.scheduler.running) > 1, "one request alone always fits, which add() checks"
                 self._preempt(youngest)
                 if youngest in ready:
                     ready.remove(youngest)
@@ -287,7 +293,7 @@ class Engine:
         for sequence in sequences:
             sequence.patches += 1
             if sequence.patches == 1 and self.model.device.type == "cpu":
-                sequence.first_patch_is_there()
+                sequence.record_first_patch()
         self._pending.append(StepFlags(Download(flags), [(s, s.attempt, s.patches) for s in sequences]))
         self.counters.steps += 1
 
@@ -298,24 +304,26 @@ class Engine:
                 if attempt != sequence.attempt:
                     continue
                 if patch == 1 and self.model.device.type != "cpu":
-                    sequence.first_patch_is_there()
+                    sequence.record_first_patch()
                 if value & STOP:
                     sequence.flag_stop(patch)
                 if value & BROKEN and sequence in self.scheduler.running:
                     self.scheduler.release(sequence)
-                    self._end(sequence, "error", error=f"the model gave no finite patch at step {patch - 1}")
+                    self._end(
+                        sequence, "error", error=f"the model produced a patch that is not finite at step {patch - 1}"
+                    )
 
     # -- requests out -----------------------------------------------------------------------------------------
     def _latents(self, sequences: list[Sequence]) -> list[torch.Tensor]:
-        """All patches of running sequences: those kept from before a preemption, the others from their pages."""
+        """Return all patches of running sequences: those kept from before a preemption, then those in their pages."""
         spans = []
         for sequence in sequences:
             start = len(sequence.request.prompt)
             spans.append((sequence.pages, start + len(sequence.kept), start + sequence.patches))
-        made = self.runner.latents(spans)
+        in_pages = self.runner.latents(spans)
         return [
             torch.cat((sequence.kept.to(self.model.device), latents)) if len(sequence.kept) else latents
-            for sequence, latents in zip(sequences, made, strict=True)
+            for sequence, latents in zip(sequences, in_pages, strict=True)
         ]
 
     def _finish(self, sequence: Sequence, latents: torch.Tensor) -> None:
@@ -371,11 +379,11 @@ class Engine:
         )
 
     def _isolate(self, sequences: list[Sequence], run: Callable[[list[Sequence]], None]) -> None:
-        """Run a batch; when it fails run its rows one by one, so that an error ends only the row it belongs to.
+        """Run a batch. If it fails, run its rows one by one, so that an error ends only the row that caused it.
 
-        Safe to repeat: a step that raised has not moved any row yet, and writing the same slots again is harmless.
+        Repeating is safe: a step that raised has not advanced any row, and writes the same values to the same slots.
         """
-        sequences = [s for s in sequences if s.row]  # others of this step may have run out of memory and taken theirs
+        sequences = [s for s in sequences if s.row]  # others were preempted when another group ran out of memory
         if not sequences:
             return
         try:
@@ -391,20 +399,21 @@ class Engine:
                 self.scheduler.release(sequences[0])
                 self._end(sequences[0], "error", error=in_one_line(error))
 
-    def _make_room_for_audio(self) -> None:
-        """A clip can't be decoded: let the rows of fewer requests, and their graphs, take memory. One that runs alone
-        is waited for.
+    def _free_memory_for_audio(self) -> None:
+        """Free memory for a clip that can't be decoded: reduce the number of rows and drop their graphs.
+
+        A single running request is left to finish first. If none is running and rows can't be reduced, fail the clip.
         """
         if len(self.scheduler.running) > 1 or (not self.scheduler.running and self.scheduler.max_running > 1):
             self._shrink()
         elif not self.scheduler.running:
-            self.audio.give_up()
+            self.audio.fail_waiting()
 
     def _shrink(self) -> None:
-        """Out of memory: go on with half as many requests at once. The youngest wait; they keep what they have made."""
-        at_once = len(self.scheduler.running) or self.scheduler.max_running
-        max_running = max(1, at_once // 2)
-        self._notify(f"out of memory with {counted(at_once, 'request')} at once; going on with {max_running}")
+        """Halve the number of concurrent requests after memory ran out. Preempted requests keep their patches."""
+        concurrent = len(self.scheduler.running) or self.scheduler.max_running
+        max_running = max(1, concurrent // 2)
+        self._notify(f"out of memory with {counted(concurrent, 'request')} at once; continuing with {max_running}")
         while len(self.scheduler.running) > max_running:
             self._preempt(self.scheduler.running[-1])
         self.scheduler.max_running = max_running
@@ -412,5 +421,5 @@ class Engine:
         self.counters.shrinks += 1
 
     def check_integrity(self) -> None:
-        """Raises AssertionError with the numbers that disagree."""
+        """Check the bookkeeping of rows and pages. Raises AssertionError with the numbers that disagree."""
         self.scheduler.check_integrity()

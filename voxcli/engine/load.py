@@ -1,4 +1,4 @@
-"""From the model options of a command to an engine that is ready."""
+"""Creates an engine from the model options of a command."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ ENGINE_OPTIONS = ("max_batch", "prefill_tokens", "decode_clips")
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """Which model runs, where, and how. What is None is left to the engine, which asks the device.
+    """Which model to load, where and how it runs.
 
-    lora:            the folder of an adapter that is merged into the model.
-    max_batch:       most requests at once; the others named in ENGINE_OPTIONS are those of `EngineConfig` as well.
+    model: a folder or hub id; None: see `resolve_model`.
+    lora:  the folder of an adapter that is merged into the model.
+
+    The options in ENGINE_OPTIONS are those of `EngineConfig`; None: the engine chooses for the device.
     """
 
     model: str | None = None
@@ -38,12 +40,18 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class LoadedEngine:
+    """An engine with its model.
+
+    name:   of the model, with device and dtype, for people.
+    folder: of the checkpoint.
+    """
+
     engine: Engine
-    name: str  # of the model, with device and dtype, for people
-    folder: Path  # of its checkpoint
+    name: str
+    folder: Path
 
     def encoder(self) -> str:
-        """The identity of its voice encoder; reads the encoder's weights."""
+        """Return the identity of the model's voice encoder. Reads the encoder's weights."""
         from voxcli.model.weights import encoder_identity
 
         return encoder_identity(self.folder)
@@ -55,13 +63,14 @@ def load_engine(
     choice: ResolvedModel | None = None,
     requests: int | None = None,
 ) -> LoadedEngine:
-    """Choose (unless that has been done), load and set up; takes seconds. Raises ModelError.
+    """Choose and load a model and create an engine. Takes seconds. Raises ModelError.
 
-    requests: how many will come at most; None: unknown.
+    choice:   the model, if it has already been chosen.
+    requests: maximum number of requests to come; None: unknown.
     """
     choice = choice or resolve_model(options.model, notify)
     values = {name: getattr(options, name) for name in ENGINE_OPTIONS} | {"requests": requests}
-    with _fitting(choice.name):
+    with _memory_errors_converted(choice.name):
         from voxcli.engine.config import EngineConfig
         from voxcli.engine.engine import Engine
         from voxcli.model.device import resolve_device
@@ -79,7 +88,7 @@ def load_engine(
 
 
 def random_engine(size: str, options: ModelOptions, notify: Callable[[str], None]) -> LoadedEngine:
-    """An engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
+    """Create an engine with random weights of a known size, for measurements. Raises InputError or ModelError."""
     from voxcli.engine.config import EngineConfig
     from voxcli.engine.engine import Engine
     from voxcli.errors import InputError
@@ -89,21 +98,21 @@ def random_engine(size: str, options: ModelOptions, notify: Callable[[str], None
     from voxcli.model.size import count_parameters, empty_model
 
     if size not in SIZES:
-        raise InputError(f"--random-weights knows {', '.join(SIZES)}, not {quoted(size)}")
+        raise InputError(f"--random-weights must be one of {', '.join(SIZES)}, not {quoted(size)}")
     config = ModelConfig.model_validate(SIZES[size])
     device = resolve_device(options.device)
     dtype = resolve_dtype(options.dtype, device, count_parameters(empty_model(config)))
     name = f"random weights of {size}'s size on {device}, {str(dtype).removeprefix('torch.')}"
-    with _fitting(name):
+    with _memory_errors_converted(name):
         engine = Engine(random_model(config, device, dtype), EngineConfig(max_batch=options.max_batch), notify)
     return LoadedEngine(engine, name, Path())
 
 
 def _import_kernels(device: str) -> None:
-    """Import what a GPU's kernels need, while weights are read: 0.8 s, most of it Triton."""
+    """Import the packages of the GPU kernels while weights are read. Takes 0.8 s, mostly for Triton."""
     if device != "cuda":
         return
-    with suppress(ImportError):  # reported where it matters
+    with suppress(ImportError):  # the engine reports it
         from voxcli.kernels import triton_attention, triton_gated, triton_linear, triton_ops, triton_vae  # noqa: F401
         from voxcli.kernels.vllm_library import load_flash_attention
 
@@ -111,8 +120,8 @@ def _import_kernels(device: str) -> None:
 
 
 @contextmanager
-def _fitting(name: str) -> Iterator[None]:
-    """Raises DeviceError where memory runs out inside: of weights, of tables, or of the libraries themselves."""
+def _memory_errors_converted(name: str) -> Iterator[None]:
+    """Raise DeviceError if memory runs out in the block: for weights, for tables or in a library."""
     try:
         yield
     except VoxError:
@@ -120,5 +129,5 @@ def _fitting(name: str) -> Iterator[None]:
     except Exception as error:
         if not is_out_of_memory(error):
             raise
-        reason = f"{name} does not fit into the memory here ({in_one_line(error)})"
+        reason = f"{name} does not fit into memory ({in_one_line(error)})"
         raise DeviceError(f"{reason}; `voxcpm2 doctor --model` reports what it needs") from error

@@ -1,13 +1,13 @@
-"""The noise of one request: its own generator on the CPU, whatever the device, the bucket or the neighbours.
+"""The noise of one request, from its own generator on the CPU, so that it depends on the request's seed only.
 
-Drawn in blocks, equal to one `torch.randn(feat_dim, patch_size)` a step in order, which is what the reference draws.
+It is drawn in blocks that equal one `torch.randn(feat_dim, patch_size)` per step, which is what the reference draws.
 """
 
 from __future__ import annotations
 
 import torch
 
-BLOCK = 32  # patches drawn at a time, and the length of a row's noise ring
+BLOCK = 32  # patches per block, and the length of a row's noise ring
 
 
 class NoiseSource:
@@ -18,16 +18,17 @@ class NoiseSource:
         self._block = torch.empty(0)
 
     def block(self, index: int) -> torch.Tensor:
-        """float32[BLOCK, patch_size, feat_dim]: the noise of patches index * BLOCK and on.
+        """Return the noise of the patches from index * BLOCK on, float32[BLOCK, patch_size, feat_dim].
 
-        Blocks are asked for in order; the last one can be had again: a preempted row goes on in the middle of it.
+        Blocks must be requested in order. The last one can be requested again, because a preempted row may resume in
+        the middle of it.
         """
-        assert index in (self._index, self._index + 1), f"block {index} asked for after block {self._index}"
+        assert index in (self._index, self._index + 1), f"block {index} requested after block {self._index}"
         if index != self._index:
             self._index = index
             shape = (self._feat_dim, self._patch_size)
             if self._feat_dim * self._patch_size % 16 == 0:
-                # torch fills normals sixteen at a time, so one large draw equals many small ones of this size
+                # torch draws normals in groups of sixteen, so one large draw equals several draws of this size
                 drawn = torch.randn(BLOCK, *shape, generator=self._generator)
             else:
                 drawn = torch.stack([torch.randn(*shape, generator=self._generator) for _ in range(BLOCK)])

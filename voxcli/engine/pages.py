@@ -1,7 +1,7 @@
-"""Pages: who owns which, and the memory they are.
+"""Pages of the cache: their allocation and their memory.
 
-`PagePool` is bookkeeping on the CPU and touches no tensor. `Cache` is the memory: keys and values of both LMs and, at
-the same page and offset, the latents of the patch at that position. Page 0 belongs to the padding row for good.
+`PagePool` is bookkeeping on the CPU without tensors. `Cache` is the memory: keys and values of both LMs and, at the
+same page and offset, the latents of the patch at that position. Page 0 always belongs to the padding row.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ import torch
 from voxcli.engine.zeros import lazy_zeros
 from voxcli.model.config import ModelConfig
 
-PAGE_SIZE = 16
+PAGE_SIZE = 16  # positions
 
 
 def pages_for(positions: int) -> int:
+    """Return the number of pages for a number of positions."""
     return -(-positions // PAGE_SIZE)
 
 
 class PagePool:
+    """Allocates pages 1 to pages - 1; page 0 is the padding page."""
+
     def __init__(self, pages: int):
         assert pages >= 2, "a pool needs the padding page and one more"
         self.total = pages - 1
@@ -34,14 +37,14 @@ class PagePool:
         return count <= len(self._free)
 
     def allocate(self, count: int) -> list[int]:
-        assert self.can_allocate(count), f"{count} pages asked for, {len(self._free)} free"
+        assert self.can_allocate(count), f"{count} pages requested, {len(self._free)} free"
         return [self._free.pop() for _ in range(count)]
 
     def release(self, pages: list[int]) -> None:
         self._free.extend(reversed(pages))
 
     def check_integrity(self, owned: list[int]) -> None:
-        """Every page is free or owned, once."""
+        """Raise AssertionError unless every page is either free or in `owned`, exactly once."""
         seen = sorted([*self._free, *owned])
         assert seen == list(range(1, self.total + 1)), (
             f"{self.total} pages, but {len(self._free)} free and {len(owned)} owned, {len(set(seen))} distinct"
@@ -50,9 +53,9 @@ class PagePool:
 
 @dataclass(frozen=True, eq=False)
 class Cache:
-    """Zeros at first; on a CPU a page takes memory once it is used.
+    """The memory of the pages, initially zeros. On a CPU a page takes memory only after it has been used.
 
-    base, residual: [layers, 2, pages, PAGE_SIZE, kv_heads, head_dim].
+    base, residual: keys and values of the LMs, [layers, 2, pages, PAGE_SIZE, kv_heads, head_dim].
     latents:        float32[pages * PAGE_SIZE, patch_size, feat_dim].
     """
 
@@ -66,6 +69,7 @@ class Cache:
 
     @staticmethod
     def page_bytes(config: ModelConfig, dtype: torch.dtype) -> int:
+        """Return the bytes of one page in all tensors of the cache."""
         kv = sum(2 * c.num_layers * c.num_kv_heads * c.head_dim for c in (config.base_lm, config.residual_lm))
         return PAGE_SIZE * (kv * dtype.itemsize + config.patch_size * config.feat_dim * 4)
 

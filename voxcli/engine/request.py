@@ -1,6 +1,6 @@
-"""The engine's nouns: what it runs (`Request`) and what comes out (`Clip`).
+"""The input and output of the engine: `Request` and `Clip`.
 
-They know no files, no manifests and no text: a request is token ids and audio patches already laid out.
+They contain no files and no text: the prompt of a request consists of token ids and audio patches.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from voxcli.errors import RequestError, quoted
 from voxcli.model.prompt import Prompt
 from voxcli.model.solver import SOLVERS
 
-# "silence" is said of a clip by whoever finds that it ran on without a sound: the engine does not listen.
+# The engine never sets "silence": the caller does, for a clip that continued without sound after its text.
 StopReason = Literal["stop", "silence", "length", "cancelled", "error"]
 
 
 class NotYet(Enum):
-    """Stands for a request that a source can't give now, and may give after the next step."""
+    """Takes the place of a request that an iterable does not have now, but may have after the next step."""
 
     NOT_YET = "not yet"
 
@@ -32,17 +32,18 @@ NOT_YET = NotYet.NOT_YET
 
 @dataclass(frozen=True)
 class Sampling:
-    """How one request is generated. Defaults are those of the reference package.
+    """How one request is generated. Defaults are those of the reference package. Raises RequestError if invalid.
 
-    seed:       of the request's own noise; None draws one, and the clip tells which.
+    seed:       of the request's noise; None: a random seed, which the clip reports.
     cfg:        classifier-free guidance scale.
     solver:     of the CFM, one of SOLVERS.
-    steps:      of the solver (the first has zero velocity, so at least 2).
-    min_len:    the stop flag is obeyed only at step i > min_len, i counting from 0.
-    max_len:    most patches, whatever the text.
-    ratio:      a clip of at least ratio x target tokens patches is a bad case; generation ends ratio x tokens + 10.
-    short_len:  a clip that ends by itself with fewer patches is a bad case too: it has not said its text.
-    attempts:   runs in all, each with seed + 1, while the clip is a bad case.
+    steps:      of the solver, at least 2, because the first has zero velocity.
+    min_len:    the stop flag is ignored up to patch index min_len, counted from 0.
+    max_len:    maximum number of patches.
+    ratio:      a clip with at least ratio * target tokens patches is a bad case. Generation ends at
+                ratio * target tokens + 10 patches.
+    short_len:  a clip that the stop flag ends with fewer patches is a bad case, too: it can't contain all of its text.
+    attempts:   maximum number of runs. While the clip is a bad case, it is generated again with the next seed.
     """
 
     seed: int | None = None
@@ -65,7 +66,9 @@ class Sampling:
         if not math.isfinite(self.cfg) or self.cfg < 0:
             raise RequestError(f"cfg must be a number of at least 0, not {self.cfg}")
         if self.steps < 2:
-            raise RequestError(f"steps must be at least 2 (the first step of the solver is empty), not {self.steps}")
+            raise RequestError(
+                f"steps must be at least 2 (the first step of the solver has zero velocity), not {self.steps}"
+            )
         if self.min_len < 0:
             raise RequestError(f"min_len must be at least 0, not {self.min_len}")
         if self.max_len <= self.min_len:
@@ -80,9 +83,10 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """One utterance for the engine. `request_id` is unique among those in flight and not empty.
+    """A prompt to generate a clip for.
 
-    decode: False when only the latents are wanted: the clip then has no audio.
+    request_id: not empty, and unique among the requests in the engine.
+    decode:     False: the clip has latents but no audio.
     """
 
     request_id: str
@@ -97,7 +101,7 @@ class Request:
 
 @dataclass
 class Timings:
-    """Seconds: from admission to the first patch, from admission to the last, audio decode."""
+    """Seconds from admission to the first patch, from admission to the last patch, and for the audio decode."""
 
     first_patch_s: float = 0.0
     generate_s: float = 0.0
@@ -106,16 +110,17 @@ class Timings:
 
 @dataclass(eq=False)
 class Clip:
-    """What a request became.
+    """The result of a request.
 
-    audio:    float32[samples] at `sample_rate`; None with an error, when cancelled and when not asked for.
-    latents:  float32[patches, patch_size, feat_dim] on the CPU: what a later request can take as its voice.
-    seed:     of the request, drawn if it had none: the same seed gives the same clip again.
-    attempts: runs in all; the last one was kept, and its own seed is seed + attempts - 1.
-    bad_case: still far too long for its text, or too short for it, after the last attempt.
-    too_short: it is the latter.
-    exact:    the same request gives the same bits on this machine, alone and beside any others. False for one that had
-              to give way while memory was short: it went on from a state that was computed again.
+    sample_rate: in Hz.
+    audio:       float32[samples]; None after an error, if cancelled, or if the request has decode=False.
+    latents:     float32[patches, patch_size, feat_dim] on the CPU. Another request can use them as its voice.
+    seed:        of the request, or the random one. The same seed gives the same clip.
+    attempts:    number of runs. The last one was kept; its seed is seed + attempts - 1.
+    bad_case:    after the last attempt the clip is still far too long or too short for its text.
+    too_short:   it is too short.
+    exact:       the same request gives the same bits on this machine, alone and in any batch. False after a preemption,
+                 because the clip then continues from a recomputed state.
     """
 
     request_id: str

@@ -1,7 +1,7 @@
-"""The runner: the engine's hands on the device. It owns the cache, the state table and the ways to run a step.
+"""Runs prefills and steps on the device. The runner owns the cache, the state table and the CUDA graphs.
 
-eager    any device, exactly the rows there are (or padded to a bucket)
-graphs   CUDA: a whole step, or prefill, is one captured graph
+eager    on any device, with the given rows or padded to a bucket
+graphs   on CUDA: a whole step, or a whole prefill, is one captured graph
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from voxcli.model.voxcpm2 import Hidden, VoxCPM2
 
 
 def choose_attention(device: torch.device, dtype: torch.dtype, notify: Callable[[str], None]) -> PagedAttention:
-    """vLLM's kernels on CUDA where they are to be had, plain torch elsewhere."""
-    if device.type != "cuda" or dtype == torch.float32:  # FlashAttention computes in 16 bit
+    """Return vLLM's attention on CUDA in 16 bits if it is available, plain torch otherwise."""
+    if device.type != "cuda" or dtype == torch.float32:  # FlashAttention supports 16-bit types only
         return TorchPagedAttention()
     from voxcli.kernels.vllm_attention import VllmPagedAttention
 
@@ -49,7 +49,15 @@ class Runner:
         notify: Callable[[str], None],
         ready: Callable[[], None] = lambda: None,
     ):
-        """rows: most requests at once; pages: of the cache, beside the padding page."""
+        """Allocate the tables and the cache.
+
+        rows:   maximum number of concurrent requests.
+        pages:  of the cache, without the padding page.
+        padded: pad prefills and steps to fixed sizes.
+        graphs: capture CUDA graphs, if the attention supports it.
+        notify: receives messages for people, one line each.
+        ready:  returns when no other thread uses the device; called before each capture.
+        """
         self.model, self.padded = model, padded
         self.attend = choose_attention(model.device, model.dtype, notify)
         self.state = StateTable(model, rows)
@@ -60,15 +68,18 @@ class Runner:
         self.graphs: StepGraphs | None = None
         self.prefill_graphs: PrefillGraphs | None = None
         self._capturer: Capturer | None = None
-        # Without fixed shapes the attention's cost grows with the longest request allowed, so a graph would not pay.
+        # Without fixed shapes the cost of attention depends on the maximum length, for which graphs are captured, so
+        # they would be slower than eager steps.
         if graphs and self.attend.fixed_shapes:
             self._capturer = Capturer(model.device, notify, ready)
-            self.graphs = StepGraphs(self._widest_step, rows, self._capturer)
+            self.graphs = StepGraphs(self._longest_step, rows, self._capturer)
             self.prefill_graphs = PrefillGraphs(self._run_prefill, self._capturer)
 
     def prefill(self, chunks: list[Chunk]) -> Hidden | None:
-        """Run chunks of many rows in one packed call; hidden states of those that end their prompt, in order. They
-        hold until the next prefill.
+        """Run chunks of many rows in one packed call.
+
+        Returns the hidden states of the chunks that end their prompt, in order; None if there are none. They are valid
+        until the next prefill.
         """
         inject_nan = faults.point("prefill")
         exact = Size.of(chunks)
@@ -87,9 +98,9 @@ class Runner:
         return Hidden(hidden.mu[: exact.ends], hidden.stop[: exact.ends])
 
     def decode(self, rows: list[int], solver: Solver, max_kv: int) -> torch.Tensor:
-        """Queue one step of `rows`; flags, uint8[len(rows)] on the device.
+        """Queue one step of `rows` and return their flags, uint8[len(rows)], on the device.
 
-        max_kv: at least the longest of them, the new patch included.
+        max_kv: upper bound of the length of a row, including the new patch.
         """
         if faults.point("step"):
             self.state.mu[rows] = torch.nan
@@ -101,8 +112,10 @@ class Runner:
         return self._step(on_device, solver, max_kv)[: len(rows)]
 
     def latents(self, spans: Sequence[tuple[list[int], int, int]]) -> Sequence[torch.Tensor]:
-        """For each request's (pages, first, end) its patches at positions first .. end - 1, float32[n, patch_size,
-        feat_dim], all read at once.
+        """Read the latents of several requests with one copy.
+
+        spans: (pages, first, end) of each request. Returns the patches at positions first to end - 1 of each,
+        float32[end - first, patch_size, feat_dim], on the device.
         """
         if not spans:
             return []
@@ -114,20 +127,20 @@ class Runner:
         return self.cache.latents[upload(torch.cat(slots), self.model.device)].split([len(span) for span in positions])
 
     def shrink(self, largest: int) -> None:
-        """Go on with at most `largest` requests at once, and give back the memory that more would need."""
+        """Limit the number of concurrent requests to `largest` and free the memory of all graphs."""
         self.largest = largest
         if self.graphs is not None:
             self.graphs.largest = largest
         for captured in (self.graphs, self.prefill_graphs, self._capturer):
             if captured is not None:
-                captured.forget()
+                captured.clear()
         if self.model.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _run_prefill(self, size: Size, layout: torch.Tensor, patches: torch.Tensor) -> Hidden:
         return prefill_step(self.model, self.cache, self.attend, size, layout, patches)
 
-    def _widest_step(self, rows: torch.Tensor, solver: Solver) -> torch.Tensor:
+    def _longest_step(self, rows: torch.Tensor, solver: Solver) -> torch.Tensor:
         return self._step(rows, solver, self._context)
 
     def _step(self, rows: torch.Tensor, solver: Solver, max_kv: int) -> torch.Tensor:

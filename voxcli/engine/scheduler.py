@@ -1,7 +1,7 @@
-"""Who gets a row, what is prefilled next, and who gives way when pages run out.
+"""Admits requests to rows, schedules prefills and allocates pages.
 
-For files only throughput counts: the longest expected request is admitted first, so that a batch does not end on one
-straggler. A preempted request comes back before any new one.
+For files only throughput matters: the request with the longest expected output is admitted first, so that a batch does
+not end with one long request running alone. Preempted requests are admitted before new ones.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Scheduler:
     def __init__(self, pool: PagePool, state: StateTable):
         self.pool, self.state = pool, state
         self.running: list[Sequence] = []  # in order of admission
-        self.max_running = state.free  # requests at once; fewer after memory has run out
+        self.max_running = state.free  # maximum number of concurrent requests; lowered after memory ran out
         self._waiting: list[tuple[bool, int, int, Sequence]] = []
 
     def __len__(self) -> int:
@@ -29,11 +29,12 @@ class Scheduler:
         return len(self._waiting)
 
     def add(self, sequence: Sequence, *, first: bool = False) -> None:
-        """first: before all that have not run yet (retries and preempted requests)."""
+        """Queue a sequence. first: before all sequences that have not run yet (for retries and after a preemption)."""
         expected = min(sequence.request.prompt.target_tokens, sequence.limit)
         heapq.heappush(self._waiting, (not first, -expected, sequence.order, sequence))
 
     def remove_waiting(self, request_id: str) -> Sequence | None:
+        """Remove a waiting sequence and return it; None if no waiting sequence has this id."""
         for i, entry in enumerate(self._waiting):
             if entry[-1].request_id == request_id:
                 self._waiting[i] = self._waiting[-1]
@@ -43,27 +44,27 @@ class Scheduler:
         return None
 
     def admit(self) -> list[Sequence]:
-        """Give rows and pages for their prompt and first patch to waiting requests, as many as fit."""
+        """Admit as many waiting sequences as fit. Each gets a row, and pages for its prompt and first patch."""
         admitted = []
         while self._waiting and len(self.running) < self.max_running:
             sequence = self._waiting[0][-1]
-            need = pages_for(sequence.prompt_length + 1)
-            # Rows that run need a page now and then: without a reserve a newcomer would be preempted at once.
-            reserve = len(self.running) if self.running else 0
-            if not self.pool.can_allocate(need + reserve):
+            needed = pages_for(sequence.prompt_length + 1)
+            # Keep a free page for each running row: otherwise the new sequence would be preempted immediately.
+            reserve = len(self.running)
+            if not self.pool.can_allocate(needed + reserve):
                 break
             heapq.heappop(self._waiting)
             sequence.row = self.state.acquire(sequence.request_id)
-            sequence.pages = self.pool.allocate(need)
+            sequence.pages = self.pool.allocate(needed)
             self.state.set_pages(sequence.row, 0, sequence.pages)
             self.running.append(sequence)
             admitted.append(sequence)
         return admitted
 
     def schedule_prefill(self, budget: int) -> Iterator[tuple[Sequence, int]]:
-        """Rows that still have positions to prefill, as many as the token budget has room for, each with its share.
+        """Yield sequences to prefill and the number of positions of each, within a budget of positions.
 
-        Where a prompt is cut into chunks depends on its own length alone, so that its last bits do too.
+        How a prompt is divided into chunks depends on its own length only, so that its bits do, too.
         """
         left = budget
         for sequence in self.running:
@@ -75,7 +76,7 @@ class Scheduler:
                 left -= share
 
     def allocate_next(self, sequence: Sequence) -> bool:
-        """Make sure the next patch has its page; False when none is free."""
+        """Allocate the page of the next patch if needed. Returns False if no page is free."""
         missing = pages_for(sequence.length + 1) - len(sequence.pages)
         if missing <= 0:
             return True
@@ -87,14 +88,14 @@ class Scheduler:
         return True
 
     def release(self, sequence: Sequence) -> None:
-        """Give back row and pages: the one way out for finish, failure, cancel and preemption."""
+        """Free the row and pages of a running sequence. Used for finish, failure, cancel and preemption alike."""
         self.running.remove(sequence)
         self.state.release(sequence.request_id)
         self.pool.release(sequence.pages)
         sequence.row, sequence.pages = 0, []
 
     def check_integrity(self) -> None:
-        """Rows and pages of the running requests are all that is not free."""
+        """Raise AssertionError unless the running sequences own exactly the rows and pages that are not free."""
         owned = [page for sequence in self.running for page in sequence.pages]
         self.pool.check_integrity(owned)
         rows = {sequence.request_id: sequence.row for sequence in self.running}

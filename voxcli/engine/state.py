@@ -1,6 +1,6 @@
-"""The table of rows: all that a step reads and writes of a request, as tensors on the device.
+"""The state table: everything that a step reads and writes of each request, as tensors on the device.
 
-`request_id -> row` is the only way in. Row 0 is the padding row: it owns page 0, never moves, and fills a bucket up.
+Rows are assigned by request_id. Row 0 is the padding row: it owns page 0, never advances, and fills buckets.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ STOP, BROKEN = 1, 2  # bits of a row's flags: the next patch is the last one; th
 
 
 class StateTable:
-    """
-    mu:          [rows, 2, dit hidden], hidden states that the next patch is made from.
+    """The state of all rows, including the padding row.
+
+    mu:          [rows, 2, dit hidden], hidden states for the next patch.
     cond:        float32[rows, patch_size, feat_dim], the last patch.
     noise:       float32[rows, BLOCK, patch_size, feat_dim], of the patches of the current block.
-    cfg:         float32[rows].
-    position:    int64[rows], where the next patch goes in the sequence.
-    patch_index: int64[rows], patches made.
-    block_table: int32[rows, pages].
+    cfg:         float32[rows], guidance scale.
+    position:    int64[rows], position of the next patch in the sequence.
+    patch_index: int64[rows], number of patches generated.
+    block_table: int32[rows, pages], the pages of each row in order.
     """
 
     def __init__(self, model: VoxCPM2, rows: int):
@@ -35,7 +36,7 @@ class StateTable:
         self.cfg = torch.ones(rows + 1, device=device)
         self.position = torch.zeros(rows + 1, device=device, dtype=torch.int64)
         self.patch_index = torch.zeros(rows + 1, device=device, dtype=torch.int64)
-        # Pages are handed out on the CPU; the device's copy follows before it is read (see `sync`).
+        # Pages are allocated on the CPU; `sync` updates the device's copy before it is read.
         pages = pages_for(model.config.context)
         self.host_table = lazy_zeros(rows + 1, pages, device=torch.device("cpu"), dtype=torch.int32)
         self.block_table = self.host_table if device.type == "cpu" else self.host_table.to(device)
@@ -61,33 +62,35 @@ class StateTable:
         self._free.append(self._rows.pop(request_id))
 
     def set_pages(self, row: int, start: int, pages: list[int]) -> None:
-        """Pages from the `start`-th of the row on."""
+        """Set the pages of a row from index `start` on."""
         self.host_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
         self._table_changed = True
 
     def sync(self) -> None:
-        """Bring the device's block table up to date: one copy, however many pages were handed out."""
+        """Update the device's block table with a single copy, if pages were allocated since the last call."""
         if self._table_changed and self.block_table is not self.host_table:
             self.block_table.copy_(upload(self.host_table, self.block_table.device))
         self._table_changed = False
 
     def set_noise(self, rows: list[int], blocks: list[torch.Tensor]) -> None:
-        """The next block of noise of some rows."""
+        """Set the current block of noise of some rows; blocks: float32[BLOCK, patch_size, feat_dim] each."""
         device = self.noise.device
         self.noise[upload(torch.tensor(rows), device)] = upload(torch.stack(blocks), device)
 
     def begin(
         self, rows: list[int], hidden: Hidden, cond: list[torch.Tensor], cfg: list[float], at: list[tuple[int, int]]
     ) -> None:
-        """Put rows whose prefill is done at their first (or, after a preemption, next) patch.
+        """Set the state of rows whose prefill has finished, for their first patch or the next one after a preemption.
 
-        at: (position, patches made) of each row.
+        hidden: the output of the prefill, one row for each of `rows`.
+        cond:   float32[patch_size, feat_dim] of each row.
+        at:     (position of the next patch, number of patches generated) of each row.
         """
         device = self.mu.device
         index = upload(torch.tensor(rows), device)
-        where = upload(torch.tensor(at), device)
+        counts = upload(torch.tensor(at), device)
         self.mu[index] = hidden.mu
         self.cond[index] = upload(torch.stack(cond), device)
         self.cfg[index] = upload(torch.tensor(cfg), device)
-        self.position[index] = where[:, 0]
-        self.patch_index[index] = where[:, 1]
+        self.position[index] = counts[:, 0]
+        self.patch_index[index] = counts[:, 1]

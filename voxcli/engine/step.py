@@ -1,11 +1,11 @@
-"""One autoregressive step: where the model meets the state table.
+"""One autoregressive step: runs the model on rows of the state table.
 
-A step makes the next patch of its rows and moves the LMs over it:
+A step generates the next patch of its rows and runs the LMs on it:
 
     LocDiT(mu, cond, noise) -> patch -> LocEnc -> base LM -> FSQ -> residual LM -> mu of the following patch, stop flag
 
-so what it leaves behind says whether the patch that comes next is the last one: the CPU may read that one step late
-and still queue nothing in vain. All shapes depend on the number of rows alone, and nothing is copied to the CPU.
+The stop flag of a step says whether the following patch is the last one, so the CPU can read it one step late without
+queuing a step too many. All shapes depend on the number of rows only, and nothing is copied to the CPU.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ def decode_step(
     schedule: Schedule,
     max_kv: int,
 ) -> torch.Tensor:
-    """Make one patch for each of `rows` (int64[bucket], padded with row 0), in place. Returns flags, uint8[bucket].
+    """Generate one patch for each row, changing `state` and `cache` in place.
 
-    max_kv: at least the longest sequence among the rows, the new patch included.
+    rows:   int64[bucket], padded with row 0.
+    max_kv: upper bound of the length of a row, including the new patch.
+
+    Returns flags, uint8[bucket]: see STOP and BROKEN.
     """
     index = state.patch_index[rows]
     patch = model.next_patch(
@@ -42,15 +45,15 @@ def decode_step(
     cache.latents[batch.slots] = patch
     state.mu[rows] = hidden.mu
     state.cond[rows] = patch
-    moved = (rows > 0).to(torch.int64)  # the padding row stays where it is
-    state.position[rows] = batch.positions + moved
-    state.patch_index[rows] = index + moved
+    advance = (rows > 0).to(torch.int64)  # the padding row does not advance
+    state.position[rows] = batch.positions + advance
+    state.patch_index[rows] = index + advance
     broken = ~patch.isfinite().all(-1).all(-1)
     return hidden.stop.to(torch.uint8) * STOP + broken.to(torch.uint8) * BROKEN
 
 
 def next_positions(state: StateTable, rows: torch.Tensor, max_kv: int) -> PagedBatch:
-    """One new token for each of `rows`, at its next position."""
+    """Return the batch with one new token for each row, at its next position."""
     position = state.position[rows]
     table = state.block_table[rows, : pages_for(max_kv)]
     page = table.gather(1, (position // PAGE_SIZE)[:, None])[:, 0]

@@ -1,4 +1,4 @@
-"""One request's audio while it is generated, sample-exact with decoding it whole."""
+"""Streams the audio of one request while it is generated. The samples equal those of decoding the whole clip."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from voxcli.model.vae import State
 
 
 class ClipStream:
-    """Iterate for float32 chunks of audio, at first one a patch; afterwards `clip` has the whole.
+    """Iterates over chunks of audio, float32[samples], one patch or more each. Afterwards `clip` has the whole audio.
 
-    What has been heard can't be taken back, so a bad case is not run again. Raises SynthesisError when the request
-    fails on the way. Leaving the iterator early cancels the request. Other requests in the engine go on meanwhile,
-    and their clips are kept in `others`.
+    A bad case is not generated again, because its audio has already been output. Closing the iterator early cancels the
+    request. Other requests in the engine continue, and their clips are collected in `others`.
+
+    Raises SynthesisError if the request fails.
     """
 
     def __init__(self, engine: Engine, request: Request):
@@ -57,7 +58,7 @@ class ClipStream:
         if self.clip is None:
             return self.engine.patches_so_far(self.request.request_id, sent)
         if self.clip.latents is None:
-            raise SynthesisError(self.clip.error or f"the engine gave no audio ({self.clip.stop_reason})")
+            raise SynthesisError(self.clip.error or f"the engine returned no audio ({self.clip.stop_reason})")
         return self.clip.latents[sent:]
 
     @torch.inference_mode()

@@ -1,4 +1,4 @@
-"""Small tensors between the CPU and the device, without either waiting for the other; and whether it still answers."""
+"""Copies of small tensors between the CPU and the device without synchronization, and a check that the device works."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from voxcli.memory import is_out_of_memory
 
 
 def upload(value: torch.Tensor, device: torch.device) -> torch.Tensor:
-    """A copy of a CPU tensor on the device, queued behind what already runs there.
+    """Copy a CPU tensor to the device, after the work already queued there.
 
-    Through pinned memory: torch keeps such a block from being used again before its copy has run.
+    The copy uses pinned memory, which torch does not reuse before the copy has run.
     """
     if device.type != "cuda":
         return value.to(device)
     return value.pin_memory().to(device, non_blocking=True)
 
 
-def upload_into(place: torch.Tensor, value: torch.Tensor) -> None:
-    """The same into a tensor that is there."""
-    place.copy_(value.pin_memory() if place.is_cuda else value, non_blocking=True)
+def upload_into(target: torch.Tensor, value: torch.Tensor) -> None:
+    """Copy a CPU tensor into an existing tensor, as `upload` does."""
+    target.copy_(value.pin_memory() if target.is_cuda else value, non_blocking=True)
 
 
 class Download:
-    """A copy of a device tensor on its way to the CPU, queued behind what makes it."""
+    """An asynchronous copy of a device tensor to the CPU, queued after the work that computes the tensor."""
 
     def __init__(self, value: torch.Tensor):
         self._event: torch.cuda.Event | None = None
@@ -41,21 +41,23 @@ class Download:
         return self._event is None or self._event.query()
 
     def wait(self) -> torch.Tensor:
+        """Wait for the copy and return the tensor on the CPU."""
         if self._event is not None:
             self._event.synchronize()
         return self._value
 
 
 def check_device(device: torch.device, error: Exception) -> None:
-    """Raises DeviceError when `error` is the device's own: after some errors of CUDA nothing works in this process any
-    more, and every request that is left would fail for no fault of its own.
+    """Raise DeviceError if the device no longer works after `error`.
+
+    After some CUDA errors nothing works in the process any more, and every remaining request would fail because of it.
     """
-    if not answers(device):
+    if not responds(device):
         raise DeviceError(f"{device} no longer works ({in_one_line(error)})") from error
 
 
-def answers(device: torch.device) -> bool:
-    """Whether the device still computes."""
+def responds(device: torch.device) -> bool:
+    """Return whether the device still computes. Running out of memory does not count as a failure."""
     if device.type == "cpu":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Audio of a voice to latents, cached by content: a voice that two hundred lines use is encoded once."""
+"""Encodes audio of voices to latents, cached by content, so that a voice used by many lines is encoded once."""
 
 from __future__ import annotations
 
@@ -20,19 +20,23 @@ Padding = Literal["right", "left"]
 
 class VoiceEncoder:
     def __init__(self, model: VoxCPM2, capacity: int):
-        """capacity: most voices kept (least recently used go first)."""
+        """capacity: maximum number of voices in the cache; the least recently used are removed first."""
         self.model, self.capacity = model, capacity
         self._cache: OrderedDict[tuple[str, Padding], torch.Tensor] = OrderedDict()
         self._lock = threading.Lock()
 
     def encode(self, samples: np.ndarray, key: str, padding: Padding) -> torch.Tensor:
-        """float32[samples] at the encoder's rate to float32[patches, patch_size, feat_dim] on the CPU.
+        """Encode audio to latents, float32[patches, patch_size, feat_dim], on the CPU.
 
-        key:     names the content of `samples` (a hash); with the padding it is the key of the cache.
-        padding: zeros up to whole patches: "right" for a reference, "left" for audio that is continued.
+        samples: float32[samples] at the model's `encoder_rate`, one channel.
+        key:     identifies the content of `samples` (a hash); together with the padding the key of the cache.
+        padding: side on which zeros are added up to a whole number of patches: "right" for a reference, "left" for
+                 audio to continue.
+
+        Raises RequestError if `samples` is empty or has more than one dimension.
         """
         if samples.ndim != 1 or not len(samples):
-            raise RequestError(f"a voice is one channel of samples, not {samples.shape}")
+            raise RequestError(f"a voice must be one channel of samples, not an array of shape {samples.shape}")
         with self._lock:
             latents = self._cache.get((key, padding))
             if latents is None:
@@ -41,7 +45,7 @@ class VoiceEncoder:
                 while len(self._cache) > self.capacity:
                     self._cache.popitem(last=False)
             self._cache.move_to_end((key, padding))
-        return latents.clone()  # the cached tensor never leaves: a caller may do with its copy what it likes
+        return latents.clone()  # callers may change their copy
 
     @torch.inference_mode()
     def _encode(self, samples: np.ndarray, padding: Padding) -> torch.Tensor:

@@ -4,7 +4,8 @@ The first command on a machine compiles about 40 kernels, one after another for 
 decoder, which comes last. The compiler and `ptxas` release the interpreter's lock, so threads share the work. Once the
 kernels are in Triton's cache, the same calls load them onto the GPU in milliseconds.
 
-Each call here is a real one on zeros, one request wide. What it leaves out is compiled when it is first needed.
+Each call runs a part of the model on zeros, for a single request. Kernels that this does not cover are compiled when
+they are needed.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from voxcli.model.solver import Solver
 from voxcli.model.voxcpm2 import VoxCPM2
 
 THREADS = 8
-FRAMES = 16  # latent frames that the decoder is called with
-STEPS = 2  # the fewest solver steps that evaluate the estimator
+FRAMES = 16  # latent frames that the decoder is called on
+STEPS = 2  # minimum number of solver steps that evaluate the estimator
 
 
 class WarmUp:
-    """Calls of a model's parts in threads; started when made."""
+    """Runs the parts of a model in threads, starting immediately."""
 
     def __init__(self, model: VoxCPM2, decoder: ClipDecoder | None):
         threads = ThreadPoolExecutor(THREADS, thread_name_prefix="warm-up")
@@ -35,19 +36,19 @@ class WarmUp:
         threads.shutdown(wait=False)
 
     def wait(self) -> None:
-        """Return when all calls are done: a CUDA graph can't be captured while other threads use the GPU."""
+        """Wait for all calls, because a CUDA graph can't be captured while other threads use the GPU."""
         for call in self._calls:
             call.result()
         self._calls.clear()
 
 
 def _run(call: Callable[[], object]) -> None:
-    with suppress(Exception), torch.inference_mode():  # the work itself meets the same error, and reports it
+    with suppress(Exception), torch.inference_mode():  # the engine meets the same error later, and reports it
         call()
 
 
 def _calls(model: VoxCPM2, decoder: ClipDecoder | None) -> Iterator[Callable[[], object]]:
-    """The longest first."""
+    """Yield the calls, slowest first."""
     if decoder is not None:
         yield from _decoder_calls(decoder, model.device)
     yield partial(_one_patch, model)
@@ -59,9 +60,9 @@ def _decoder_calls(decoder: ClipDecoder, device: torch.device) -> Iterator[Calla
     times = FRAMES
     for block in decoder.blocks:
         yield partial(ops.upsample, zeros(times, block.entry.shape[1]), block.entry, block.weight)
-        times *= block.weight.shape[1] // len(block.missing)
-        table, matrix, dilation = block.units[0]  # the others differ in numbers only
-        yield partial(ops.residual_unit, zeros(times, len(block.missing)), table, matrix, dilation)
+        times *= block.weight.shape[1] // len(block.offset)
+        table, matrix, dilation = block.units[0]  # the other units differ in their values only
+        yield partial(ops.residual_unit, zeros(times, len(block.offset)), table, matrix, dilation)
     yield partial(ops.last_conv, zeros(times, decoder.last.shape[1]), decoder.last)
 
 

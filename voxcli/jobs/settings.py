@@ -19,7 +19,7 @@ from voxcli.errors import InputError, quoted
 from voxcli.model.solver import SOLVERS
 from voxcli.text.languages import LANGUAGES, language_name, language_tag, near_tag
 
-MIN_STEPS = 2  # the first step of the solver is empty
+MIN_STEPS = 2  # the first step of the solver has zero velocity
 MAX_STEPS = 1000
 MIN_CHARS = 20
 PAUSE_AFTER = 0.5  # seconds between the lines of a joined file

@@ -1,7 +1,8 @@
-"""The arithmetic: torch on any device, Triton on CUDA.
+"""The operations of the model: plain torch on any device, Triton kernels on CUDA.
 
-Importing this room sets MKL_CBWR, where that makes products on a CPU exact (see `mkl`) and it is not set yet. It must
-come before the first product of the process, whichever way it starts: as a command, a library, a worker or a test.
+Importing this package sets MKL_CBWR if that makes matrix products on this CPU exact (see `mkl`) and the user has not
+set it. MKL reads the variable at the first product of the process, so it is set at import: this works whether the
+process is a command, a worker, a test or a program that uses the library.
 """
 
 from voxcli.kernels.mkl import request_strict

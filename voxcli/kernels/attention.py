@@ -1,8 +1,8 @@
-"""Attention of the causal LMs over pages: the interface, and its plain torch form.
+"""Paged attention of the causal LMs: the interface, and the plain torch implementation.
 
-A KV cache of one layer is [2, pages, page_size, kv_heads, head_dim]; a request's block table lists its pages in
-order, so position p lies in page table[p // page_size] at p % page_size. Free pages may hold anything, NaN too:
-positions beyond a request's length are never part of a sum. Keys and values are written by `ops.rope_and_write`.
+The KV cache of one layer is [2, pages, page_size, kv_heads, head_dim]. A request's block table lists its pages in
+order: position p is in page table[p // page_size] at offset p % page_size. Free pages may contain anything, including
+NaN, so positions beyond a request's length must not enter any sum. `ops.rope_and_write` writes the keys and values.
 """
 
 from __future__ import annotations
@@ -14,25 +14,27 @@ import torch
 import torch.nn.functional as F
 
 from voxcli.kernels import exact
-from voxcli.kernels.exact import AS_THEY_ARE, ONE_BY_ONE, Way
+from voxcli.kernels.exact import ONE_BY_ONE, PLAIN, Strategy
 
-MIN_SPAN = 32  # positions: shorter ones cost the same
+MIN_SPAN = 32  # positions; shorter spans take the same time
 TRIED_SPANS, TRIED_ROWS = (32, 64, 512), (1, 2, 3, 7, 16, 33)
-# On a CPU torch's attention gives each thread a part of one buffer, and MKL adds in another order where that part does
-# not begin at a multiple of 64 bytes: a row would depend on the thread it falls to. With so many queries it does not.
-WHOLE_QUERIES = 8
+# On a CPU torch's attention gives each thread a part of one buffer, and MKL sums in another order if that part does not
+# start at a multiple of 64 bytes: the result of a row would depend on its thread. Queries are padded to a multiple of
+# this number, with which each part is aligned.
+QUERY_MULTIPLE = 8
 
 
 @dataclass(frozen=True, eq=False)
 class PagedBatch:
-    """What a packed batch of R requests and N new tokens attends to.
+    """A packed batch of R requests with N new tokens in total, and where their keys and values are.
 
-    positions:   int64[N] of the new tokens in their requests.
-    slots:       int64[N], page * page_size + offset where each new key and value goes.
+    positions:   int64[N], position of each new token in its request.
+    slots:       int64[N], page * page_size + offset at which the key and value of each new token are stored.
     block_table: int32[R, pages], padded with page 0.
-    kv_lens:     int32[R], tokens in the cache including the new ones.
-    cu_q:        int32[R + 1], where each request's new tokens begin in the packed axis.
-    max_q, max_kv: upper bounds of new tokens and of cached tokens of one request.
+    kv_lens:     int32[R], tokens in the cache, including the new ones.
+    cu_q:        int32[R + 1], where each request's new tokens start on the packed axis.
+    max_q:       upper bound of the new tokens of one request.
+    max_kv:      upper bound of the cached tokens of one request.
     """
 
     positions: torch.Tensor
@@ -45,24 +47,25 @@ class PagedBatch:
 
 
 class PagedAttention(Protocol):
-    """Causal attention of new tokens whose keys and values are already in their pages.
+    """Causal attention of new tokens whose keys and values are already in the cache.
 
-    fixed_shapes: its cost does not grow with `max_kv`, so a captured graph may use the largest.
+    name:         of the implementation, for reports.
+    fixed_shapes: the cost does not grow with `max_kv`, so a CUDA graph can be captured with the maximum.
     """
 
     name: str
     fixed_shapes: bool
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
-        """q: [N, heads, dim]; returns [N, heads, dim]."""
+        """Attend. q: [N, heads, dim]; cache: [2, pages, page_size, kv_heads, dim]. Returns [N, heads, dim]."""
         ...
 
 
 class TorchPagedAttention:
-    """Gathers each request's pages and calls scaled_dot_product_attention: any device, any dtype.
+    """Gathers each request's pages and calls scaled_dot_product_attention. Runs on any device with any dtype.
 
-    On a CPU a row is summed over a span that follows from its own length, so that its last bits are the same beside
-    any neighbours. Other devices take one span for all: asking for lengths would wait for them.
+    On a CPU the span that a row attends over depends on its own length only, so that its bits are the same in any
+    batch. On other devices all rows share one span, because reading the lengths would synchronize with the device.
     """
 
     name = "torch"
@@ -90,21 +93,24 @@ class TorchPagedAttention:
         lengths: torch.Tensor,
         span: int,
     ) -> torch.Tensor:
-        """One new token a row, over the first `span` positions, of which a row has as many as its length."""
+        """Attend with one new token per row over `span` positions, masked to each row's length.
+
+        q: [R, heads, dim]; keys, values: [pages * page_size, kv_heads, dim]; table: int32[R, pages]; lengths: int32[R].
+        """
         positions = torch.arange(span, device=q.device)
         pages = table[:, (positions // page_size).clamp(max=table.shape[1] - 1)]
         slots = pages * page_size + positions % page_size
         outside = positions >= lengths[:, None]
-        # A masked score is not enough: 0 * NaN is NaN, so what lies in foreign slots must not enter the product.
+        # Masking the scores is not enough: 0 * NaN is NaN, so other rows' slots must not enter the product either.
         k = keys[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         v = values[slots].masked_fill_(outside[..., None, None], 0).transpose(1, 2)
         rows, heads, dim = q.shape
-        grouped = q.reshape(rows, k.shape[1], heads // k.shape[1], dim)  # the query heads of one kv head side by side
+        grouped = q.reshape(rows, k.shape[1], heads // k.shape[1], dim)  # query heads grouped by kv head
         groups = grouped.shape[2]
         if not q.is_cuda:
-            grouped = _filled_up(grouped)
-        way = decode_way(k.shape[1], groups, dim, q.dtype) if q.is_cpu else AS_THEY_ARE
-        out = way.apply(_masked, grouped, k, v, ~outside[:, None, None, :])
+            grouped = _pad_queries(grouped)
+        strategy = decode_strategy(k.shape[1], groups, dim, q.dtype) if q.is_cpu else PLAIN
+        out = strategy.apply(_masked, grouped, k, v, ~outside[:, None, None, :])
         return out[:, :, :groups].reshape(rows, heads, dim)
 
     @staticmethod
@@ -115,7 +121,7 @@ class TorchPagedAttention:
         starts, lens = batch.cu_q.tolist(), batch.kv_lens.tolist()
         for row, kv_len in enumerate(lens):
             new = slice(starts[row], starts[row + 1])
-            if new.start == new.stop:  # it only pads
+            if new.start == new.stop:  # a padding row
                 continue
             span = torch.arange(kv_len, device=q.device)
             slots = batch.block_table[row, span // page_size] * page_size + span % page_size
@@ -130,39 +136,39 @@ class TorchPagedAttention:
         return out
 
 
-def _filled_up(queries: torch.Tensor) -> torch.Tensor:
-    """[rows, kv_heads, queries, dim] with as many of zeros behind as make them whole."""
-    return F.pad(queries, (0, 0, 0, -queries.shape[2] % WHOLE_QUERIES))
+def _pad_queries(queries: torch.Tensor) -> torch.Tensor:
+    """Append zero queries to [rows, kv_heads, queries, dim], up to a multiple of QUERY_MULTIPLE."""
+    return F.pad(queries, (0, 0, 0, -queries.shape[2] % QUERY_MULTIPLE))
 
 
 def _masked(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
-def decode_way(kv_heads: int, groups: int, dim: int, dtype: torch.dtype) -> Way:
-    """The way to attend with one new token a row on a CPU. groups: query heads that share a key head."""
+def decode_strategy(kv_heads: int, groups: int, dim: int, dtype: torch.dtype) -> Strategy:
+    """Return the strategy for decode attention, one new token per row, on a CPU. groups: query heads per kv head."""
     if dtype != exact.EXACT:
-        return AS_THEY_ARE
+        return PLAIN
 
-    def try_it(way: Way) -> bool:
-        return all(_span_holds(way, kv_heads, groups, dim, span, dtype) for span in TRIED_SPANS)
+    def try_it(strategy: Strategy) -> bool:
+        return all(_span_holds(strategy, kv_heads, groups, dim, span, dtype) for span in TRIED_SPANS)
 
-    return exact.way_of(("attention", kv_heads, groups, dim, dtype), try_it, (AS_THEY_ARE, ONE_BY_ONE))
+    return exact.strategy_for(("attention", kv_heads, groups, dim, dtype), try_it, (PLAIN, ONE_BY_ONE))
 
 
-def _span_holds(way: Way, kv_heads: int, groups: int, dim: int, span: int, dtype: torch.dtype) -> bool:
+def _span_holds(strategy: Strategy, kv_heads: int, groups: int, dim: int, span: int, dtype: torch.dtype) -> bool:
     q, k, v = (
-        exact.numbers(exact.DISTINCT, kv_heads, tokens, dim, seed=span + part).to(dtype)
+        exact.trial_inputs(exact.DISTINCT, kv_heads, tokens, dim, seed=span + part).to(dtype)
         for part, tokens in enumerate((groups, span, span))
     )
-    q = _filled_up(q)
+    q = _pad_queries(q)
     lengths = torch.arange(exact.DISTINCT)[:, None, None, None] * span // 4 + span // 3
     mask = torch.arange(span) < lengths
-    return exact.holds(way, _masked, q, k, v, mask, work=2 * q[0].numel() * span, counts=TRIED_ROWS)
+    return exact.holds(strategy, _masked, q, k, v, mask, work=2 * q[0].numel() * span, counts=TRIED_ROWS)
 
 
 def _by_span(lengths: list[int]) -> dict[int, list[int]]:
-    """Rows of each span: the power of two that holds a row's length."""
+    """Group rows by span: the smallest power of two that is at least the row's length (and MIN_SPAN)."""
     rows: dict[int, list[int]] = {}
     for row, length in enumerate(lengths):
         rows.setdefault(max(MIN_SPAN, 1 << (length - 1).bit_length()), []).append(row)

@@ -1,12 +1,12 @@
-"""In which way rows of a batch are computed on this CPU so that none depends on the others, to the last bit.
+"""Batch invariance on a CPU: choose how to run an operation so that no row's bits depend on the other rows.
 
-A library is free to add the products of a row in another order when there are fewer rows, or more threads. So a clip
-would sound the same beside other clips, but not have the same bytes. Each operation that takes many rows at once is a
-`Task`. Before a task is first used its ways are tried, the cheapest first, and the first one is taken in which every
-row has the same bits for each of many numbers of rows. The trial is made of fixed numbers, so that a machine always
-comes to the same answer, and it is made once for each number of threads.
+A library may sum the products of a row in another order if the batch has fewer rows or the process has more threads.
+A clip would then sound the same in another batch, but its bytes would differ. Each operation over many rows is a
+`Task`. Before a task is used for the first time its strategies are tried, cheapest first. The first strategy that gives
+every row the same bits, for all tested numbers of rows, is used from then on. Trials use fixed inputs, so that a
+machine always makes the same choice, and run once for each number of threads.
 
-Nothing here knows the operations themselves: `torch_ops` and `attention` bring theirs.
+This module does not know the operations: `torch_ops` and `attention` define the tasks.
 """
 
 from __future__ import annotations
@@ -21,24 +21,26 @@ from voxcli.kernels.processor import AMD, vendor
 
 
 @dataclass(frozen=True)
-class Way:
-    """How rows are given to an operation.
+class Strategy:
+    """How the rows of a batch are passed to an operation.
 
-    rows:   they are filled up with zeros to a multiple of this.
-    blocks: so many at a time, in memory of their own: every call has one shape, and only a row's place in its block
-            could tell. Slow for many rows, and it holds where nothing else does.
+    rows:   the batch is padded with zero rows to a multiple of this.
+    blocks: call the operation once per block of `rows` rows, each in memory of its own. All calls have the same shape,
+            so a result can depend only on the row's position in its block. This is slow for many rows, but exact on
+            machines on which no other strategy is.
     """
 
     rows: int = 1
     blocks: bool = False
 
     def __str__(self) -> str:
+        """Return the name, as stored with kept results and as shown to people."""
         if self.blocks:
             return f"in blocks of {self.rows}" if self.rows > 1 else "one by one"
         return f"filled up to {self.rows}" if self.rows > 1 else "as they are"
 
     def apply(self, run: Callable[..., torch.Tensor], *parts: torch.Tensor) -> torch.Tensor:
-        """run(*parts), whose result has a row for each of the parts' rows."""
+        """Return run(*parts) for tensors with equal numbers of rows. The result has one row for each of them."""
         rows = len(parts[0])
         if missing := -rows % self.rows:
             parts = tuple(F.pad(part, (0, 0) * (part.ndim - 1) + (0, missing)) for part in parts)
@@ -48,35 +50,38 @@ class Way:
         return torch.cat([run(*(part.clone() for part in block)) for block in blocks])[:rows]
 
 
-AS_THEY_ARE, ONE_BY_ONE = Way(), Way(1, blocks=True)
-# On processors of AMD MKL gives each thread a part of the rows, and multiplies parts of less than four by other
-# kernels. Elsewhere what holds for some numbers of rows filled up may fail for others: blocks of one shape do not.
-FOURS = (Way(4),) if vendor() == AMD else ()
-WAYS: tuple[Way, ...] = (AS_THEY_ARE, *FOURS, Way(16, blocks=True), Way(4, blocks=True), ONE_BY_ONE)
+PLAIN, ONE_BY_ONE = Strategy(), Strategy(1, blocks=True)
+# On AMD processors MKL divides the rows between the threads, and multiplies parts of fewer than four rows with other
+# kernels; padding to a multiple of four avoids those. On other processors padding that passes for the tested numbers of
+# rows may fail for others, so only blocks, which all have one shape, are tried there.
+FOURS = (Strategy(4),) if vendor() == AMD else ()
+STRATEGIES: tuple[Strategy, ...] = (PLAIN, *FOURS, Strategy(16, blocks=True), Strategy(4, blocks=True), ONE_BY_ONE)
 
-EXACT = torch.float32  # in 16 bit nothing is tried: rows that pass such trials still differ now and then in a batch
+EXACT = torch.float32  # 16-bit types are not tried: rows that pass the trials still differ occasionally in a batch
 
-Task = tuple[object, ...]  # what is done, its sizes and the dtype
+Task = tuple[object, ...]  # the operation, its sizes and the dtype
 
-DISTINCT = 3  # rows that differ in a trial
+DISTINCT = 3  # number of different rows in a trial
 COUNTS = (1, 2, 3, 5, 8, 9, 13, 16, 22, 33, 88, 352)
-MAX_WORK = 2**30  # multiplications in one trial of a way; larger tasks are tried with fewer numbers of rows
+MAX_WORK = 2**30  # multiplications in one trial of a strategy; larger tasks are tried with fewer row counts
 MIN_COUNTS = 4
 
-_found: dict[tuple[Task, int], Way | None] = {}
-_remembered: dict[tuple[str, int], Way | None] = {}
+_found: dict[tuple[Task, int], Strategy | None] = {}
+_remembered: dict[tuple[str, int], Strategy | None] = {}
 
 
-def way_of(task: Task, try_it: Callable[[Way], bool], ways: Sequence[Way] = WAYS) -> Way:
-    """The way for a task; where none holds, the first of `ways`.
+def strategy_for(
+    task: Task, try_it: Callable[[Strategy], bool], strategies: Sequence[Strategy] = STRATEGIES
+) -> Strategy:
+    """Return the strategy for a task; the first of `strategies` if none of them is exact.
 
-    try_it: whether a way holds; only asked about tasks that are new.
+    try_it: returns whether a strategy is exact for this task; called only for a task without a result.
     """
     key = task, torch.get_num_threads()
     if key not in _found:
         name = task_name(task), key[1]
-        _found[key] = _remembered[name] if name in _remembered else next(filter(try_it, ways), None)
-    return _found[key] or ways[0]
+        _found[key] = _remembered[name] if name in _remembered else next(filter(try_it, strategies), None)
+    return _found[key] or strategies[0]
 
 
 def task_name(task: Task) -> str:
@@ -84,57 +89,66 @@ def task_name(task: Task) -> str:
 
 
 def holds(
-    way: Way, run: Callable[..., torch.Tensor], *parts: torch.Tensor, work: int, counts: Sequence[int] = COUNTS
+    strategy: Strategy,
+    run: Callable[..., torch.Tensor],
+    *parts: torch.Tensor,
+    work: int,
+    counts: Sequence[int] = COUNTS,
 ) -> bool:
-    """Whether a row's result has the same bits however many rows there are, and wherever it is among them.
+    """Return whether a row's result has the same bits for any number of rows and at any position.
 
-    parts: DISTINCT rows each.  work: multiplications for a row.  counts: numbers of rows.
+    parts:  the inputs of `run`, DISTINCT rows each.
+    work:   multiplications per row.
+    counts: the numbers of rows to try, in ascending order. The last ones are left out for large tasks.
     """
     while len(counts) > MIN_COUNTS and sum(counts) * work > MAX_WORK:
         counts = counts[:-1]
     expected = None
     for count in reversed(counts):
         which = torch.arange(count) % DISTINCT
-        result = way.apply(run, *(part[which] for part in parts))
+        result = strategy.apply(run, *(part[which] for part in parts))
         expected = result[:DISTINCT] if expected is None else expected
         if not torch.equal(result, expected[which]):
             return False
     return True
 
 
-def found(threads: int) -> dict[str, Way | None]:
-    """What has come out so far for a number of threads, by the tasks' names; None where no way holds."""
-    return {task_name(task): way for (task, of), way in _found.items() if of == threads}
+def found(threads: int) -> dict[str, Strategy | None]:
+    """Return the results so far for a number of threads, by task name; None if no strategy is exact."""
+    return {task_name(task): strategy for (task, of), strategy in _found.items() if of == threads}
 
 
-def remember(ways: Mapping[str, Way | None], threads: int) -> None:
-    """Take over what came out earlier on this machine. What has been tried in this process stays."""
-    _remembered.update({(name, threads): way for name, way in ways.items()})
+def remember(strategies: Mapping[str, Strategy | None], threads: int) -> None:
+    """Use results of an earlier process on this machine. Results of trials in this process take precedence."""
+    _remembered.update({(name, threads): strategy for name, strategy in strategies.items()})
 
 
-def forget() -> None:
-    """Try everything again."""
+def reset() -> None:
+    """Discard all results, so that every task is tried again."""
     _found.clear()
     _remembered.clear()
 
 
-def numbers(*shape: int, seed: int, spread: bool = False) -> torch.Tensor:
-    """Fixed random numbers for a trial. spread: over many powers of two, so that any other order of a sum shows."""
+def trial_inputs(*shape: int, seed: int, spread: bool = False) -> torch.Tensor:
+    """Return fixed pseudorandom inputs for a trial, float32.
+
+    spread: scale the values by many powers of two, so that every change in the order of a sum changes its result.
+    """
     count = 1
     for size in shape:
         count *= size
     generator = torch.Generator().manual_seed(seed)
-    few = torch.randn(min(count, 10_007), generator=generator)  # drawing all would take longer than the trial
+    few = torch.randn(min(count, 10_007), generator=generator)  # drawing all values would take longer than the trial
     if spread:
         few *= 2.0 ** torch.randint(-6, 7, few.shape, generator=generator)
     return few.repeat(-(-count // len(few)))[:count].view(shape)
 
 
 def resolve_functions() -> None:
-    """Call the functions of MKL's vector library once, each in one thread.
+    """Call each function of MKL's vector library once, from a single thread.
 
-    It looks for the code that suits the processor in the first call. Where several threads are in that call at once,
-    one of them can get code of low accuracy for its part of the numbers (pytorch/pytorch#188792).
+    The first call of a function selects the code for this processor. If several threads make that call at the same
+    time, one of them can get low-accuracy code for its part of the values (pytorch/pytorch#188792).
     """
     one = torch.ones(1)
     for function in (torch.exp, torch.sin, torch.cos, torch.tanh, torch.sqrt, torch.rsqrt):

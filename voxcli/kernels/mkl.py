@@ -1,4 +1,4 @@
-"""What MKL, which multiplies for torch on x86, is asked for before it is first used. Knows no torch."""
+"""Request reproducible matrix products from MKL, which computes them for torch on x86. Does not import torch."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from collections.abc import MutableMapping
 from voxcli.kernels.processor import INTEL, vendor
 
 VARIABLE = "MKL_CBWR"
-# "Conditional numerical reproducibility", strict: an element of a product has the same bits for any number of rows and
-# threads. Intel promises it for its own processors; elsewhere AUTO may mean code for much older ones.
+# Strict "conditional numerical reproducibility": an element of a product has the same bits for any number of rows and
+# threads. Intel guarantees this on its own processors only; on others AUTO may select code for much older processors.
 STRICT = "AUTO,STRICT"
 
 
 def request_strict(environment: MutableMapping[str, str] = os.environ, *, processor: str | None = None) -> None:
-    """Set MKL_CBWR where that helps, unless the user has. MKL reads it at the first product, not when it is loaded.
+    """Set MKL_CBWR on Intel processors, unless it is already set.
 
-    processor: its vendor; None: of this one.
+    environment: changed in place. MKL reads the variable at the first product, not when the library is loaded.
+    processor:   vendor of the processor; None: the vendor of this machine's processor.
     """
     if VARIABLE not in environment and (vendor() if processor is None else processor) == INTEL:
         environment[VARIABLE] = STRICT

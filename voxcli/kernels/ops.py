@@ -1,7 +1,7 @@
-"""The operations between the matrix products: fused Triton kernels on CUDA, plain torch elsewhere.
+"""The operations of the model: fused Triton kernels on CUDA, plain torch elsewhere. Each function selects one.
 
-Each function has a twin of the same name in `torch_ops` (always) and in `triton_ops` (where it pays); tests compare
-the two. `use_triton(False)` turns the kernels off, for comparisons and as a way out.
+Every operation has a plain implementation in `torch_ops` or `torch_vae` and, if a fused kernel is faster, one in a
+`triton_*` module; tests compare the two. `use_triton(False)` disables the kernels, for comparisons and debugging.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from voxcli.kernels.torch_ops import Rms
 _enabled = importlib.util.find_spec("triton") is not None
 
 
-def use_triton(wanted: bool) -> None:
+def use_triton(enabled: bool) -> None:
+    """Enable or disable the Triton kernels in this process. Has no effect if Triton is not installed."""
     global _enabled
-    _enabled = wanted and importlib.util.find_spec("triton") is not None
+    _enabled = enabled and importlib.util.find_spec("triton") is not None
 
 
 def _fused(x: torch.Tensor) -> bool:
@@ -33,7 +34,10 @@ def _one_row(x: torch.Tensor, columns: int) -> bool:
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.Tensor:
-    """RMS normalization of the last axis in float32, scaled by `weight` in the dtype of `x`; None scales nothing."""
+    """Normalize the last axis by its root mean square, computed in float32, and multiply by `weight` unless it is None.
+
+    x: [..., width]; weight: [width], in the dtype of `x`. Returns the shape and dtype of `x`.
+    """
     if _fused(x) and weight is not None:
         from voxcli.kernels import triton_ops
 
@@ -42,21 +46,22 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
-    """x @ weight.T + bias. x: [..., width]; weight: [columns, width]."""
+    """Return x @ weight.T + bias. x: [..., width]; weight: [columns, width]; bias: [columns]."""
     return F.linear(x, weight, bias) if x.is_cuda else torch_ops.linear(x, weight, bias)
 
 
 def mix_channels(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """weight @ x at each time. weight: [channels out, channels in]; x: [batch, channels in, times]."""
+    """Return weight @ x for each clip. weight: [channels out, channels in]; x: [batch, channels in, times]."""
     return torch_ops.mix_channels(weight, x)
 
 
 def norm_linear(
     x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor
 ) -> tuple[torch.Tensor, Rms | None]:
-    """rms_norm(x) @ weight.T, of all rows of x [..., width] in one list [N, columns], and what is left to be done.
+    """Return rms_norm(x) @ weight.T, and the normalization that the reader of the product has to apply, if any.
 
-    norm: the weight of the normalization; None where it is part of `weight`.
+    x: [..., width]; norm: [width], the weight of the normalization, or None if it is folded into `weight`; weight:
+    [columns, width]. The product is [N, columns], with one row for each row of x. With an `Rms` it is not yet divided.
     """
     if _fused(x):
         from voxcli.kernels import triton_linear, triton_ops
@@ -70,9 +75,9 @@ def norm_linear(
 
 
 def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
-    """SiLU(gate) * up of rms_norm(x) [..., width], as a list of rows [N, columns].
+    """Return SiLU(gate) * up, where gate and up are products of rms_norm(x): [N, columns], one row for each row of x.
 
-    norm: as in `norm_linear`; gate_up: [2 * columns, width], the weights of the gate before those of up.
+    x: [..., width]; norm: as in `norm_linear`; gate_up: [2 * columns, width], the gate's weights before up's.
     """
     if _fused(x):
         from voxcli.kernels import triton_gated, triton_linear, triton_ops
@@ -86,12 +91,15 @@ def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, ga
 
 
 def silu(x: torch.Tensor) -> torch.Tensor:
-    """x * sigmoid(x)."""
+    """Return x * sigmoid(x)."""
     return torch_ops.silu(x)
 
 
 def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """x + branch @ weight.T, in place of x: contiguous [..., width]; branch: [N, inner], a row for each of x's."""
+    """Add branch @ weight.T to x in place and return x.
+
+    x: contiguous [..., width]; branch: [N, inner], one row for each row of x; weight: [width, inner].
+    """
     if _fused(x) and _one_row(branch, len(weight)):
         from voxcli.kernels import triton_linear
 
@@ -108,13 +116,14 @@ def rope_and_write(
     cache: torch.Tensor,
     rms: Rms | None = None,
 ) -> torch.Tensor:
-    """Rotate queries and keys, write keys and values into their pages, return the queries [N, heads, dim].
+    """Rotate queries and keys, write keys and values into their pages, and return the queries, [N, heads, dim].
 
     qkv:       [N, heads + 2 * kv_heads, dim].
-    rope:      tables cos and sin, float32[positions, dim]; None where the model has no positions.
-    positions: int64[N]; slots: int64[N], page * page_size + offset.
+    rope:      tables cos and sin, float32[positions, dim]; None for a model without positional embedding.
+    positions: int64[N], position of each token in its request.
+    slots:     int64[N], page * page_size + offset.
     cache:     [2, pages, page_size, kv_heads, dim], changed in place.
-    rms:       what the rows of qkv are still to be divided by.
+    rms:       normalization by x [N, width] that has not been applied to qkv yet, or None.
     """
     if _fused(qkv):
         from voxcli.kernels import triton_ops
@@ -132,10 +141,12 @@ def local_attention(
     first: int,
     rms: Rms | None = None,
 ) -> torch.Tensor:
-    """Attention among the few tokens of a patch, every query seeing every key, with rotary positions.
+    """Attend among the few tokens of a patch, without a mask, with rotary positional embedding.
 
-    q: [batch, queries, heads, dim], at positions first ..; k, v: [batch, keys, kv_heads, dim], at positions 0 ..;
-    cos, sin: float32[positions, dim]; rms: of x [batch, keys, width], what q, k and v are still to be divided by.
+    q:        [batch, queries, heads, dim], at positions first, first + 1, ...
+    k, v:     [batch, keys, kv_heads, dim], at positions 0, 1, ...
+    cos, sin: float32[positions, dim].
+    rms:      normalization by x [batch, keys, width] that has not been applied to q, k and v yet, or None.
     Returns [batch, queries, heads, dim].
     """
     if _fused(q) and q.shape[-1] >= 32:
@@ -146,10 +157,10 @@ def local_attention(
 
 
 def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:
-    """Sequences of `prefix`, whose place `slot` is `token`, and then `noisy`.
+    """Concatenate `prefix` and `noisy` along the tokens, with `token` at index `slot` of the prefix.
 
-    prefix: [batch, before, width], of which the slot may be overwritten; token: [width]; noisy: [batch / n, after,
-    width], the same for each n-th part of the batch. Returns [batch, before + after, width].
+    prefix: [batch, before, width], may be changed in place at `slot`; token: [width]; noisy: [batch / n, after, width],
+    repeated n times along the batch. Returns [batch, before + after, width].
     """
     if _fused(prefix):
         from voxcli.kernels import triton_ops
@@ -161,11 +172,12 @@ def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: tor
 def guided_move(
     z: torch.Tensor, velocity: torch.Tensor, cfg: torch.Tensor, width: float, carry: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """One move of a solver (see `voxcli.model.solver`) along the guided velocity, with CFG-Zero*'s scale: the
-    unconditional velocity is first scaled to fit the conditional one (Fan et al. 2025).
+    """Make one move of a solver (see `voxcli.model.solver`) along the guided velocity v.
 
-    z: float32[batch, patch_size, feat_dim]; velocity: [2 * batch, ...], conditional then not; cfg: float32[batch].
-    Returns z - width * v and z - carry * v: one tensor twice where width and carry are equal.
+    Guidance is CFG-Zero* (Fan et al. 2025): the unconditional velocity is first projected onto the conditional one.
+
+    z: float32[batch, patch_size, feat_dim]; velocity: [2 * batch, patch_size, feat_dim], the conditional half first;
+    cfg: float32[batch]. Returns z - width * v and z - carry * v; the same tensor twice if width and carry are equal.
     """
     if _fused(z):
         from voxcli.kernels import triton_ops
@@ -175,7 +187,7 @@ def guided_move(
 
 
 def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
-    """x + sin(alpha x)^2 / alpha, with 1 / alpha given. x: [batch, channels, samples]; alpha: [channels, 1].
+    """Return x + sin(alpha x)^2 / alpha. x: [batch, channels, samples]; alpha, and inverse = 1 / alpha: [channels, 1].
 
     Source: Ziyin et al. 2020, "Neural Networks Fail to Learn Periodic Functions and How to Fix It".
     """
@@ -183,10 +195,11 @@ def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.
 
 
 def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    """Scale, shift, snake and a causal transposed convolution of kernel 2s and stride s, as a product.
+    """Scale, shift, apply snake and a causal transposed convolution with kernel 2s and stride s, as one matrix product.
 
-    x: [batch, times, channels]; entry: see `torch_vae`; weight: [2 * channels, s * out], the rows of this time's
-    channels before those of the time before. Returns [batch, times, s * out], that is [batch, times * s, out].
+    x: [batch, times, channels]; entry: see `torch_vae`; weight: [2 * channels, s * out], first the rows for the
+    channels at the current time, then those for the previous time. Returns [batch, times, s * out], which is
+    [batch, times * s, out] in memory.
     """
     if _fused(x):
         from voxcli.kernels import triton_vae
@@ -196,9 +209,10 @@ def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torc
 
 
 def residual_unit(x: torch.Tensor, unit: torch.Tensor, point: torch.Tensor, dilation: int) -> torch.Tensor:
-    """x + point(snake(conv(snake(x)))), the causal convolution with seven taps of each channel. `x` may be overwritten.
+    """Return x + snake(conv(snake(x))) @ point, with a causal depthwise convolution of seven taps.
 
-    x: [batch, times, channels]; unit: see `torch_vae`; point: [channels in, channels out].
+    x: [batch, times, channels], may be overwritten; unit: see `torch_vae`; point: [channels in, channels out].
+    Returns [batch, times, channels].
     """
     if _fused(x):
         from voxcli.kernels import triton_vae
@@ -208,7 +222,7 @@ def residual_unit(x: torch.Tensor, unit: torch.Tensor, point: torch.Tensor, dila
 
 
 def last_conv(x: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
-    """Snake, a causal convolution of seven taps to one channel, tanh: float32[batch, times].
+    """Apply snake, a causal convolution of seven taps to one channel, and tanh. Returns float32[batch, times].
 
     x: [batch, times, channels]; last: see `torch_vae`.
     """

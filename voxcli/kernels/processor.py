@@ -1,4 +1,4 @@
-"""Which processor this is. Knows no torch."""
+"""Identify the processor of this machine. Does not import torch."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 CPUINFO = Path("/proc/cpuinfo")
 INTEL, AMD = "GenuineIntel", "AuthenticAMD"
-# What Linux lists for a processor that bears on the code libraries choose: of x86, then of ARM.
+# The fields of /proc/cpuinfo that decide which code a library selects: first those of x86, then those of ARM.
 FIELDS = (
     *("vendor_id", "cpu family", "model", "model name", "stepping", "flags"),
     *("CPU implementer", "CPU architecture", "CPU variant", "CPU part", "Features"),
@@ -15,19 +15,19 @@ FIELDS = (
 
 
 def vendor() -> str:
-    """As the processor names it, `GenuineIntel` for one; "" where it is unknown."""
+    """Return the processor's own vendor name, for example `GenuineIntel`; "" if it is unknown."""
     return _fields().get("vendor_id") or (INTEL if INTEL in platform.processor() else "")
 
 
 def identity() -> str:
-    """The same for processors that libraries treat alike."""
+    """Return a text that is equal for processors for which libraries select the same code."""
     fields = _fields()
     known = [fields[name] for name in FIELDS if name in fields]
     return "\n".join(known or [platform.machine(), platform.processor()])
 
 
 def _fields() -> dict[str, str]:
-    """Of the first processor in Linux's list; none on other systems."""
+    """Return the fields of the first processor in /proc/cpuinfo; empty on other systems than Linux."""
     try:
         first = CPUINFO.read_text(encoding="utf-8", errors="replace").split("\n\n")[0]
     except OSError:

@@ -1,7 +1,6 @@
-"""The operations between the matrix products, in plain torch: any device, any dtype. See `ops` for what each is for.
+"""The operations of the model in plain torch, for any device and dtype. `ops` documents each of them.
 
-On a CPU no row of a product depends on how many others there are, to the last bit (see `exact`): so a clip is the same
-beside any neighbours.
+On a CPU in float32 the bits of a row do not depend on the other rows (see `exact`), so a clip is the same in any batch.
 """
 
 from __future__ import annotations
@@ -12,17 +11,17 @@ import torch
 import torch.nn.functional as F
 
 from voxcli.kernels import exact
-from voxcli.kernels.exact import AS_THEY_ARE, ONE_BY_ONE, Way
+from voxcli.kernels.exact import ONE_BY_ONE, PLAIN, Strategy
 
 exact.resolve_functions()
 TRIED_PATCHES = 1, 2, 3, 5, 8, 13, 32, 64
 
 
 class Rms(NamedTuple):
-    """What rows of a product are still to be divided by: the root mean square of the row of x [..., width] each is of.
+    """A normalization to apply to a product: divide its row i by the root mean square of row i of x [..., width].
 
-    A product of rows can be scaled before it or after it. Where the norm's weight is part of the matrix, the scale is
-    left to the kernel that reads the product, and the norm needs none of its own.
+    Scaling a row before or after a product gives the same result. If the weight of the norm is folded into the matrix,
+    the kernel that reads the product applies the scale, and the norm needs no kernel of its own.
     """
 
     x: torch.Tensor
@@ -37,34 +36,37 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, eps: float) -> torch.
 
 
 def divided(rows: torch.Tensor, x: torch.Tensor, eps: float) -> torch.Tensor:
-    """Each row by the root mean square of its row of x. rows: [*N, ...]; x: [*N, width]."""
+    """Divide each row by the root mean square of its row of x. rows: [*N, ...]; x: [*N, width]."""
     scale = torch.rsqrt(x.float().square().mean(-1) + eps)
     return (rows.float() * scale.view(*scale.shape, *[1] * (rows.ndim - scale.ndim))).to(rows.dtype)
 
 
-def product_way(columns: int, width: int, dtype: torch.dtype) -> Way:
-    """The way to multiply rows [N, width] by a weight [columns, width] on a CPU."""
+def product_strategy(columns: int, width: int, dtype: torch.dtype) -> Strategy:
+    """Return the strategy for products of rows [N, width] with a weight [columns, width] on a CPU."""
     if dtype != exact.EXACT:
-        return AS_THEY_ARE
+        return PLAIN
 
-    def try_it(way: Way) -> bool:
-        return product_holds(way, columns, width, dtype)
+    def try_it(strategy: Strategy) -> bool:
+        return product_holds(strategy, columns, width, dtype)
 
-    return exact.way_of(("product", columns, width, dtype), try_it)
+    return exact.strategy_for(("product", columns, width, dtype), try_it)
 
 
-def product_holds(way: Way, columns: int, width: int, dtype: torch.dtype) -> bool:
-    rows = exact.numbers(exact.DISTINCT, width, seed=1, spread=True).to(dtype)
-    weight = exact.numbers(columns, width, seed=2, spread=True).to(dtype)
-    return exact.holds(way, lambda x: F.linear(x, weight), rows, work=columns * width)
+def product_holds(strategy: Strategy, columns: int, width: int, dtype: torch.dtype) -> bool:
+    """Return whether products of this shape are exact with a strategy."""
+    rows = exact.trial_inputs(exact.DISTINCT, width, seed=1, spread=True).to(dtype)
+    weight = exact.trial_inputs(columns, width, seed=2, spread=True).to(dtype)
+    return exact.holds(strategy, lambda x: F.linear(x, weight), rows, work=columns * width)
 
 
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     if not x.is_cpu:
         return F.linear(x, weight, bias)
     rows = x.flatten(0, -2)
-    product = product_way(len(weight), weight.shape[1], weight.dtype).apply(lambda part: F.linear(part, weight), rows)
-    if bias is not None:  # not in one call with the product, which is what was tried
+    product = product_strategy(len(weight), weight.shape[1], weight.dtype).apply(
+        lambda part: F.linear(part, weight), rows
+    )
+    if bias is not None:  # a separate call, because the trial covers the plain product only
         product.add_(bias)
     return product.view(*x.shape[:-1], len(weight))
 
@@ -72,7 +74,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 def mix_channels(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     if not x.is_cpu:
         return weight @ x
-    return torch.stack([torch.mm(weight, item) for item in x])  # one of many products at once is not held to be strict
+    return torch.stack([torch.mm(weight, item) for item in x])  # MKL's strict mode does not cover batched products
 
 
 def norm_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, weight: torch.Tensor) -> torch.Tensor:
@@ -84,7 +86,10 @@ def norm_gated_linear(x: torch.Tensor, norm: torch.Tensor | None, eps: float, ga
 
 
 def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
-    """SiLU(gate) * up for the two halves of the last axis. gate_up: [..., 2 * columns], or [N, ...] of all x's rows."""
+    """Return SiLU(gate) * up for the two halves of the last axis.
+
+    gate_up: [..., 2 * columns], with `rms` [N, 2 * columns] for the N rows of its x.
+    """
     if rms is not None:
         gate_up = divided(gate_up, rms.x.flatten(0, -2), rms.eps)
     gate, up = gate_up.chunk(2, -1)
@@ -92,7 +97,10 @@ def silu_mul(gate_up: torch.Tensor, rms: Rms | None = None) -> torch.Tensor:
 
 
 def silu(x: torch.Tensor) -> torch.Tensor:
-    """x * sigmoid(x). On a CPU torch's own takes another function where a thread's part ends within a vector."""
+    """Return x * sigmoid(x).
+
+    Not F.silu on a CPU: if a thread's part is no multiple of the vector width, its end is computed by other code.
+    """
     if not x.is_cpu:
         return F.silu(x)
     wide = x.float()
@@ -103,13 +111,16 @@ def linear_add(x: torch.Tensor, branch: torch.Tensor, weight: torch.Tensor) -> t
     rows, branch = x.view(-1, x.shape[-1]), branch.flatten(0, -2)
     if x.is_cuda:
         rows.addmm_(branch, weight.t())
-    else:  # the sum after the product, as the reference rounds it
+    else:  # rounds the product before the sum, as the reference does
         rows.add_(linear(branch, weight))
     return x
 
 
 def rotate(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
-    """Rotary embedding, half-split form, in float32. x: [..., positions, heads, dim]; cos, sin: [positions, dim]."""
+    """Apply rotary embedding in float32 to pairs of elements, half a head apart.
+
+    x: [..., positions, heads, dim]; cos, sin: float32[positions, dim]. Returns the shape and dtype of x.
+    """
     wide = x.float()
     first, second = wide.chunk(2, -1)
     return (wide * cos[:, None] + torch.cat((-second, first), -1) * sin[:, None]).to(x.dtype)
@@ -152,29 +163,29 @@ def local_attention(
     groups = heads // k.shape[2]
     q = rotate(q, cos[first : first + queries], sin[first : first + queries])
     k = rotate(k, cos[: k.shape[1]], sin[: k.shape[1]])
-    # The query heads of one kv head become more queries of it: no copies of keys and values, one plain product.
+    # Treat the query heads of one kv head as more queries of it: this needs no copies of keys and values.
     folded = q.view(batch, queries, k.shape[2], groups, dim).permute(0, 2, 1, 3, 4).reshape(batch, k.shape[2], -1, dim)
     k, v = k.transpose(1, 2), v.transpose(1, 2)
-    way = local_way(k.shape[1], folded.shape[2], dim, k.shape[2], q.dtype) if q.is_cpu else AS_THEY_ARE
-    out = way.apply(F.scaled_dot_product_attention, folded, k, v)
+    strategy = local_strategy(k.shape[1], folded.shape[2], dim, k.shape[2], q.dtype) if q.is_cpu else PLAIN
+    out = strategy.apply(F.scaled_dot_product_attention, folded, k, v)
     return out.view(batch, -1, queries, groups, dim).transpose(1, 2).reshape(batch, queries, heads, dim)
 
 
-def local_way(kv_heads: int, queries: int, dim: int, keys: int, dtype: torch.dtype) -> Way:
-    """The way for `local_attention` of a batch on a CPU. queries: of all heads that share a key head."""
+def local_strategy(kv_heads: int, queries: int, dim: int, keys: int, dtype: torch.dtype) -> Strategy:
+    """Return the strategy for `local_attention` on a CPU. queries: queries times query heads per kv head."""
     if dtype != exact.EXACT:
-        return AS_THEY_ARE
+        return PLAIN
 
-    def try_it(way: Way) -> bool:
+    def try_it(strategy: Strategy) -> bool:
         q, k, v = (
-            exact.numbers(exact.DISTINCT, kv_heads, tokens, dim, seed=tokens + part).to(dtype)
+            exact.trial_inputs(exact.DISTINCT, kv_heads, tokens, dim, seed=tokens + part).to(dtype)
             for part, tokens in enumerate((queries, keys, keys))
         )
         return exact.holds(
-            way, F.scaled_dot_product_attention, q, k, v, work=2 * q[0].numel() * keys, counts=TRIED_PATCHES
+            strategy, F.scaled_dot_product_attention, q, k, v, work=2 * q[0].numel() * keys, counts=TRIED_PATCHES
         )
 
-    return exact.way_of(("local attention", kv_heads, queries, dim, keys, dtype), try_it, (AS_THEY_ARE, ONE_BY_ONE))
+    return exact.strategy_for(("local attention", kv_heads, queries, dim, keys, dtype), try_it, (PLAIN, ONE_BY_ONE))
 
 
 def guided_move(

@@ -1,12 +1,13 @@
-"""The audio decoder's operations in plain torch: [batch, times, channels], 16 or 32 bit. `ops` says what each is for.
+"""The operations of the audio decoder in plain torch: [batch, times, channels], 16 or 32 bits. `ops` documents them.
 
-Parameters of a channel come in tables, float32[rows, channels]:
+The parameters of the channels are tables, float32[rows, channels], with these rows:
 
 entry: scale, shift, alpha, 1 / alpha
-unit:  offset, alpha, 1 / alpha, 7 taps, bias, alpha behind, 1 / alpha behind
+unit:  offset, alpha, 1 / alpha, 7 taps, bias, alpha and 1 / alpha of the second snake
 last:  offset, alpha, 1 / alpha, 7 taps, bias (the sum of this row is added)
 
-`offset` is what is missing from the stored stream: the biases of the products before it.
+`offset` has to be added to the stored stream: it is the sum of the biases of the products before it, which are not
+applied there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ def _snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch
 
 
 def _snake_conv(x: torch.Tensor, table: torch.Tensor, dilation: int) -> torch.Tensor:
-    """Snake and the seven taps of each channel, zeros before the first time. Returns float32."""
+    """Apply snake and the causal depthwise convolution of seven taps. Returns float32[batch, times, channels]."""
     y = _snake(x.float() + table[0], table[1], table[2])
     y = F.pad(y, (0, 0, (TAPS - 1) * dilation, 0)).transpose(1, 2)
     taps = table[3 : 3 + TAPS].t()[:, None].contiguous()

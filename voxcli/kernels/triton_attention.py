@@ -1,4 +1,4 @@
-"""Attention among the few tokens of a patch in Triton; `ops` says what it computes, `torch_ops` is its twin."""
+"""Attention among the few tokens of a patch, in Triton. `ops` documents it; `torch_ops` has the plain version."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from voxcli.kernels.triton_ops import pdl_options, rms_arguments, wait_for_previ
 
 @triton.jit
 def _inverse_rms_of_rows(x_ptr, inside, eps, WIDTH: tl.constexpr, ROWS: tl.constexpr):
-    """[ROWS, 1]: 1 / root mean square of rows side by side, where inside [ROWS, 1]; a part of each at a time."""
+    """Return 1 / root mean square of ROWS consecutive rows, [ROWS, 1], where `inside` [ROWS, 1] is true.
+
+    Reads the rows in blocks of columns, which bounds the registers.
+    """
     block: tl.constexpr = min(128, triton.next_power_of_2(WIDTH))
     row = tl.arange(0, ROWS)[:, None]
     total = tl.zeros((ROWS, block), tl.float32)
@@ -51,7 +54,7 @@ def _local_attention_kernel(
     HALF: tl.constexpr,
     OVERLAP: tl.constexpr,
 ):
-    """One program: one sequence, one kv head and GROUP of its query heads. ROWS covers queries and keys."""
+    """Each program handles one sequence, one kv head and GROUP of its query heads. ROWS covers queries and keys."""
     program = tl.program_id(0)
     wait_for_previous(OVERLAP)
     groups: tl.constexpr = HEADS // GROUP
@@ -102,8 +105,8 @@ def _local_attention_kernel(
         tl.store(out_ptr + to + HALF, tl.dot(weights, v2, input_precision="ieee").to(v1.dtype), mask=is_query)
 
 
-# Query heads and warps of a program, from so many pairs of a sequence and a kv head on. Keys and values are read and
-# turned once for a group of heads, but few sequences have to fill the card as well.
+# (minimum number of pairs of a sequence and a kv head, query heads per program, warps). A program reads and rotates the
+# keys and values once for its group of heads; with few sequences smaller groups are needed to fill the GPU.
 LOCAL = ((1024, 8, 1), (768, 8, 2), (384, 4, 1), (256, 2, 1), (0, 2, 2))
 
 
@@ -118,7 +121,9 @@ def local_attention(
 ) -> torch.Tensor:
     batch, queries, heads, dim = q.shape
     keys, kv_heads = k.shape[1:3]
-    assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), "heads side by side"
+    assert q.stride()[2:] == (dim, 1) and k.stride()[2:] == (dim, 1) and k.stride() == v.stride(), (
+        "heads must be contiguous"
+    )
     out = torch.empty(batch, queries, heads, dim, device=q.device, dtype=q.dtype)
     x, eps, width = rms_arguments(rms, q)
     group, warps = next((group, warps) for pairs, group, warps in LOCAL if batch * kv_heads >= pairs)

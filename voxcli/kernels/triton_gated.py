@@ -1,8 +1,9 @@
-"""Gate and up products of an MLP with SiLU(gate) * up at once: the products never reach memory.
+"""The gate and up products of an MLP fused with SiLU(gate) * up, so that the products are not written to memory.
 
-For many rows. A program for each multiprocessor goes through tiles of the result; tiles of x and of the weights are
-copied by the tensor memory accelerator of Hopper and newer cards. cuBLAS multiplies a little faster, but what it
-writes, 46 MB for a layer of LocDiT with 128 requests, has to be read again: one H200 takes 89 us for both, 76 us here.
+A persistent kernel for many rows: one program per multiprocessor loops over tiles of the result, and the tensor memory
+accelerator (TMA) of Hopper and newer GPUs copies the tiles of x and of the weights. cuBLAS multiplies a little faster,
+but its result, 46 MB for a layer of LocDiT with 128 requests, has to be written and read again. On an H200 cuBLAS and a
+separate kernel take 89 us together, this kernel 76 us.
 """
 
 from __future__ import annotations
@@ -21,16 +22,17 @@ try:
 except ImportError:  # an older Triton
     TensorDescriptor = None
 
-# Rows and pairs of columns of a tile, and what of the sum is copied at a time, by warps that have so many stages.
+# A tile of the result has ROWS rows and PAIRS columns each of gate and up. INNER is the width of the tiles of x and of
+# the weights that are copied at a time.
 ROWS, PAIRS, INNER, WARPS, STAGES = 128, 128, 64, 8, 4
-MANY_ROWS = 1024  # fewer tiles leave multiprocessors without work
+MIN_ROWS = 1024  # with fewer rows some multiprocessors have no tile
 
 
 @triton.jit
 def _scale_kernel(x_ptr, scale_ptr, eps, WIDTH: tl.constexpr, OVERLAP: tl.constexpr):
-    """1 / root mean square of each row, float32."""
+    """Store 1 / root mean square of each row, float32."""
     if OVERLAP:
-        # In this order: who starts early because of it may read what came before this kernel, though not `scale`.
+        # Wait first: the next kernel may then start early and read x before its own wait, though not `scale`.
         gdc_wait()
         gdc_launch_dependents()
     row = tl.program_id(0).to(tl.int64)
@@ -64,7 +66,7 @@ def _gated_kernel(
             both = tl.dot(x, weight.T, both)
         gate, up = tl.split(tl.permute(tl.reshape(both, (ROWS, 2, PAIRS)), (0, 2, 1)))
         if OVERLAP:
-            gdc_wait()  # for the scale; x was there before
+            gdc_wait()  # for `scale`; x was complete before this kernel was launched
         index = row + tl.arange(0, ROWS)
         scale = tl.load(scale_ptr + index, mask=index < rows, other=0.0)[:, None]
         gate, up = gate * scale, up * scale
@@ -73,23 +75,23 @@ def _gated_kernel(
 
 @cache
 def _processors(index: int | None) -> int:
-    """Multiprocessors of a card that copies tiles by itself; 0 of an older one."""
+    """Return the number of multiprocessors of a GPU with TMA; 0 for an older one."""
     properties = torch.cuda.get_device_properties(index)
     return properties.multi_processor_count if properties.major >= 9 else 0
 
 
 def fits(x: torch.Tensor, gate_up: torch.Tensor) -> bool:
-    """Whether `gated` can be used and pays."""
-    if TensorDescriptor is None or not x.is_cuda or x.numel() < MANY_ROWS * x.shape[-1]:
+    """Return whether `gated` supports these tensors and is faster than separate kernels."""
+    if TensorDescriptor is None or not x.is_cuda or x.numel() < MIN_ROWS * x.shape[-1]:
         return False
     whole = len(gate_up) % (2 * PAIRS) == 0 and x.shape[-1] % INNER == 0
     return whole and x.element_size() == 2 and x.is_contiguous() and _processors(x.device.index) > 0
 
 
 def gated(x: torch.Tensor, eps: float, gate_up: torch.Tensor) -> torch.Tensor:
-    """SiLU(gate) * up of x [..., width] divided by the root mean square of its rows; [N, columns].
+    """Return SiLU(gate) * up of x, each row divided by its root mean square: [N, columns], one row for each row of x.
 
-    gate_up: [2 * columns, width], the gate's weights before up's.
+    x: [..., width]; gate_up: [2 * columns, width], the gate's weights before up's. `fits` must be true.
     """
     x = x.view(-1, x.shape[-1])
     (count, width), columns = x.shape, len(gate_up) // 2

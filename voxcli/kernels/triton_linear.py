@@ -1,8 +1,8 @@
-"""Products of one row in Triton: nothing but reading the weights, and that begins before its turn has come.
+"""Products of a single row as a Triton kernel. The time is that of reading the weights, which starts early.
 
-A kernel may be launched while the one before it still runs (programmatic dependent launch). Its weights do not depend
-on that one: they are on their way into registers when it ends. Normalization, SiLU and addition belong to the product,
-which knows all of its row.
+With programmatic dependent launch a kernel starts while the previous one still runs. The weights do not depend on the
+previous kernel, so they are loaded into registers before it has finished. Each program reads the whole row, so the
+normalization, SiLU and the addition are part of the same kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from triton.language.extra.cuda import gdc_launch_dependents, gdc_wait
 
 from voxcli.kernels.triton_ops import pdl_options
 
-COLUMNS, PART, WARPS = 4, 2048, 4  # of the result and of the row, that a program takes at a time
+COLUMNS, PART, WARPS = 4, 2048, 4  # result columns per program; elements of the row at a time; warps
 
 
 @triton.jit
@@ -44,7 +44,7 @@ def _one_row_kernel(
     if GATED:
         up_weight = tl.load(up_at)
     if OVERLAP:
-        gdc_wait()  # from here on what the kernel before has written may be read
+        gdc_wait()  # the results of the previous kernel may be read from here on
     x = tl.load(x_ptr + inner).to(tl.float32)[None, :]
     square = x * x
     product = weight.to(tl.float32) * x
@@ -70,7 +70,7 @@ def _one_row_kernel(
 
 
 def fits(x: torch.Tensor, columns: int) -> bool:
-    """Whether `one_row` can make so many columns of x."""
+    """Return whether `one_row` supports x with a result of `columns` columns."""
     return x.numel() == x.shape[-1] and x.is_contiguous() and columns % COLUMNS == 0
 
 
@@ -82,11 +82,11 @@ def one_row(
     gated: bool = False,
     add_to: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """x @ weight.T for one row x [..., width]; [1, columns].
+    """Return x @ weight.T for a single row x [..., width]: [1, columns]. `fits` must be true.
 
-    eps:    divide x by its root mean square.
-    gated:  SiLU of the first half of the columns, times the other half.
-    add_to: add to this row, in place, and return it.
+    eps:    if given, divide x by its root mean square, with this epsilon.
+    gated:  apply SiLU to the first half of the columns and multiply by the second half.
+    add_to: if given, a row that the product is added to in place, and which is returned.
     """
     inner, columns = x.shape[-1], len(weight) // 2 if gated else len(weight)
     out = x.new_empty(1, columns) if add_to is None else add_to

@@ -1,6 +1,6 @@
-"""Fused CUDA kernels in Triton; `ops` says what each computes, `torch_ops` is the same in plain torch.
+"""Fused Triton kernels for CUDA. `ops` documents each of them; `torch_ops` has the plain torch versions.
 
-All of them are bound by memory or by launches: what counts is that each tensor is read and written once.
+All of them are bound by memory bandwidth or launch latency, so each reads and writes every tensor once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ def _can_overlap(index: int | None) -> bool:
 
 
 def pdl_options(x: torch.Tensor) -> dict[str, bool]:
-    """Launch options of a kernel that starts while the one before it still runs (programmatic dependent launch)."""
+    """Return the launch options for programmatic dependent launch: the kernel starts while the previous one still runs.
+
+    Both are False on GPUs older than Hopper.
+    """
     possible = x.is_cuda and _can_overlap(x.device.index)
     return {"OVERLAP": possible, "launch_pdl": possible}
 
 
 @triton.jit
 def wait_for_previous(OVERLAP: tl.constexpr):
-    """Let the next kernel start, and wait for what the one before has written."""
+    """Allow the next kernel to start, then wait for the results of the previous one."""
     if OVERLAP:
         gdc_launch_dependents()
         gdc_wait()
@@ -45,13 +48,13 @@ def _rms_norm_kernel(x_ptr, weight_ptr, out_ptr, width, eps, OVERLAP: tl.constex
     wide = x.to(tl.float32)
     scale = 1.0 / tl.sqrt(tl.sum(wide * wide, 0) / width + eps)
     weight = tl.load(weight_ptr + column, mask=inside, other=0.0).to(tl.float32)
-    # rounded before the weight, as the reference does
+    # rounded before the multiplication by the weight, as in the reference
     tl.store(out_ptr + at, ((wide * scale).to(x.dtype).to(tl.float32) * weight).to(x.dtype), mask=inside)
 
 
 @triton.jit
 def inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
-    """1 / root mean square of WIDTH numbers."""
+    """Return 1 / root mean square of WIDTH values."""
     block: tl.constexpr = triton.next_power_of_2(WIDTH)
     column = tl.arange(0, block)
     x = tl.load(x_ptr + column, mask=column < WIDTH, other=0.0).to(tl.float32)
@@ -59,7 +62,10 @@ def inverse_rms(x_ptr, eps, WIDTH: tl.constexpr):
 
 
 def rms_arguments(rms: Rms | None, instead: torch.Tensor) -> tuple[torch.Tensor, float, int]:
-    """A kernel's arguments for `rms`: x, eps and WIDTH, which is 0 when there is nothing to divide by."""
+    """Return a kernel's arguments for `rms`: x, eps and WIDTH.
+
+    instead: passed as x if `rms` is None, in which case WIDTH is 0 and the kernel does not read it.
+    """
     if rms is None:
         return instead, 0.0, 0
     assert rms.x.is_contiguous()

@@ -1,10 +1,10 @@
-"""The audio decoder's operations as Triton kernels; `torch_vae` is the same in plain torch.
+"""The operations of the audio decoder as Triton kernels; `torch_vae` has the plain torch versions.
 
-The decoder is bound by memory, and next by the arithmetic of its snakes. A convolution of seven taps therefore does
-not load (and activate) a tile seven times: a program walks along time in steps of the dilation, each row of its tile
-at a place of its own, and adds every activated number once to the seven outputs that it reaches, six of which wait
-in registers. Up to 128 channels, the product that follows and the residual are in the same kernel: a residual unit
-reads and writes its stream once.
+The decoder is bound by memory bandwidth first and by the arithmetic of the snake activations second. The convolution of
+seven taps therefore does not load and activate its input seven times. A program walks along the time axis in steps of
+the dilation; each row of its tile is one such walk. Every activated value is added to the seven outputs that it
+contributes to, six of which are kept in registers. With up to 128 channels the following product and the residual
+addition are part of the same kernel, so a residual unit reads and writes its stream once.
 """
 
 from __future__ import annotations
@@ -17,35 +17,35 @@ import triton.language as tl
 
 
 class Walk(NamedTuple):
-    rows: int  # places of a program, in lockstep
-    block: int  # channels of a program
+    rows: int  # walks per program, in lockstep
+    block: int  # channels per program
     warps: int
-    vector: int = 4  # channels of a thread: their parameters stay in its registers
-    stages: int = 3  # loads under way
+    vector: int = 4  # channels per thread, whose parameters stay in registers
+    stages: int = 3  # loads in flight
 
 
-# Residual units by channels, in one kernel. A product of 16-bit tiles has at least 16 rows.
+# Residual units in one kernel, by number of channels. tl.dot on 16-bit tiles needs at least 16 rows.
 UNITS = {
     16: Walk(16, 16, 1),
     32: Walk(32, 32, 4),
     64: Walk(16, 64, 4),
     128: Walk(16, 128, 8),
 }
-WIDE = Walk(8, 64, 2)  # more channels: all but the product
-LAST = (1024, 4)  # numbers of a tile of the last convolution, and its warps
-STEPS = (8, 64)  # fewest and most of a walk; six more come before it
-PROGRAMS = 1024  # as many at least, where walks can be cut so short
+WIDE = Walk(8, 64, 2)  # for more channels: everything but the product
+LAST = (1024, 4)  # tile size (values) and warps of the last convolution
+STEPS = (8, 64)  # minimum and maximum steps of a walk; each walk also computes the six steps before it
+PROGRAMS = 1024  # minimum number of programs, as far as the minimum of steps allows
 
 
 class Product(NamedTuple):
     rows: int
     columns: int
-    chunk: int  # channels at a time
+    chunk: int  # input channels per iteration
     warps: int
     stages: int
 
 
-# Upsampling by channels of its input; for more, the product pays for a kernel of its own.
+# Upsampling in one kernel, by number of input channels; with more channels a separate cuBLAS product is faster.
 UPSAMPLES = {
     16: Product(64, 32, 16, 4, 1),
     32: Product(64, 32, 32, 4, 1),
@@ -57,9 +57,9 @@ UPSAMPLES = {
 
 @triton.jit
 def _snake(x, alpha, inverse):
-    """x + sin(alpha x)^2 / alpha: reduced to half a turn, then a polynomial, exact to 5e-7."""
+    """Return x + sin(alpha x)^2 / alpha: range reduction to half a turn, then a polynomial with an error below 5e-7."""
     turns = x * (alpha * 0.3183098861837907)
-    turns = turns - ((turns + 12582912.0) - 12582912.0)  # 1.5 * 2^23: the nearest whole number
+    turns = turns - ((turns + 12582912.0) - 12582912.0)  # 1.5 * 2^23: subtracts the nearest integer
     u = turns * turns
     wave = 42.65329462607063 + u * (-29.470157005201013 + u * 10.649754456798139)
     wave = u * (9.869551762956663 + u * (-32.466039840272586 + u * wave))
@@ -89,9 +89,10 @@ def _walk_kernel(
     VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Snake and seven taps, then ENDING "snake", "unit" (snake, product, residual) or "last" (sum, tanh).
+    """Snake and seven taps, followed by ENDING: "snake", "unit" (snake, product, residual) or "last" (sum, tanh).
 
-    Walk w of a clip: the times first, first + dilation, ..; `dilation` neighbours cover a stretch of times.
+    A walk visits the times first, first + dilation, ... of a clip for `steps` steps. `dilation` neighbouring walks
+    together cover a stretch of dilation * steps consecutive times.
     """
     walk = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     channel = tl.max_contiguous(tl.program_id(1) * BLOCK + tl.arange(0, BLOCK), VECTOR)
@@ -119,7 +120,7 @@ def _walk_kernel(
     if ENDING == "unit":
         point = tl.load(point_ptr + tl.arange(0, BLOCK)[:, None] * CHANNELS + channel[None, :])
 
-    # Sums of the next six outputs, so far. First what stands before the walk goes into them.
+    # Partial sums of the next six outputs, initialized with the six values before the walk.
     sum0 = tl.zeros((ROWS, BLOCK), tl.float32) + bias
     sum1 = sum0
     sum2 = sum0
@@ -129,7 +130,7 @@ def _walk_kernel(
     for back in tl.static_range(6, 0, -1):
         there = real & ((first >= back * dilation) & (first - back * dilation < times))[:, None]
         early = tl.load(x_ptr + at - back * stride, mask=there, other=0.0).to(tl.float32)
-        early = tl.where(there, _snake(early + offset, alpha, inverse), 0.0)  # zeros are padded behind the snake
+        early = tl.where(there, _snake(early + offset, alpha, inverse), 0.0)  # the padding comes after the snake
         sum0 = sum1 + tap5 * early
         sum1 = sum2 + tap4 * early
         sum2 = sum3 + tap3 * early
@@ -163,12 +164,12 @@ def _walk_kernel(
 def _walk(
     x: torch.Tensor, table: torch.Tensor, point: torch.Tensor, dilation: int, ending: str, walk: Walk
 ) -> torch.Tensor:
-    assert x.is_contiguous() and table.is_contiguous() and point.is_contiguous(), "times and channels side by side"
+    assert x.is_contiguous() and table.is_contiguous() and point.is_contiguous(), "tensors must be contiguous"
     clips, times, channels = x.shape
     out = x.new_empty(clips, times, dtype=torch.float32) if ending == "last" else torch.empty_like(x)
-    fewest, most = STEPS
-    wanted = min(max(x.numel() // (walk.rows * walk.block * PROGRAMS), fewest), most)
-    stretches = max(1, times // (wanted * dilation))
+    min_steps, max_steps = STEPS
+    target = min(max(x.numel() // (walk.rows * walk.block * PROGRAMS), min_steps), max_steps)
+    stretches = max(1, times // (target * dilation))
     steps = triton.cdiv(times, stretches * dilation)
     walks_of_clip = stretches * dilation
     grid = (triton.cdiv(clips * walks_of_clip, walk.rows), triton.cdiv(channels, walk.block))
@@ -204,8 +205,8 @@ def residual_unit(x: torch.Tensor, unit: torch.Tensor, point: torch.Tensor, dila
 
 def last_conv(x: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
     block = triton.next_power_of_2(x.shape[2])
-    numbers, warps = LAST
-    return _walk(x, last, last, 1, "last", Walk(max(1, numbers // block), block, warps))
+    size, warps = LAST
+    return _walk(x, last, last, 1, "last", Walk(max(1, size // block), block, warps))
 
 
 @triton.jit(do_not_specialize=["times", "rows"])
@@ -250,7 +251,7 @@ def _upsample_kernel(
 
 @triton.jit(do_not_specialize=["times"])
 def _snake_pairs_kernel(x_ptr, entry_ptr, out_ptr, times, CHANNELS: tl.constexpr, BLOCK: tl.constexpr):
-    """Each activated row twice: as `now` of its time and as `before` of the next."""
+    """Store each activated row twice: as the current time of its output row, and as the previous time of the next."""
     row = tl.program_id(0)
     channel = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     inside = channel < CHANNELS
@@ -269,7 +270,7 @@ def _snake_pairs_kernel(x_ptr, entry_ptr, out_ptr, times, CHANNELS: tl.constexpr
 
 
 def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-    assert x.is_contiguous() and entry.is_contiguous() and weight.is_contiguous(), "times and channels side by side"
+    assert x.is_contiguous() and entry.is_contiguous() and weight.is_contiguous(), "tensors must be contiguous"
     clips, times, channels = x.shape
     width = weight.shape[1]
     product = UPSAMPLES.get(channels)

@@ -1,4 +1,4 @@
-"""vLLM's FlashAttention with block tables: one call for prefill and decode, fixed shapes inside CUDA graphs."""
+"""vLLM's FlashAttention with block tables: one call for prefill and decode, with fixed shapes for CUDA graphs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from voxcli.kernels.attention import PagedBatch
 from voxcli.kernels.vllm_library import load_flash_attention
 
-MANY_ROWS = 64  # of one new token each: they fill the card without a split, and a split costs a kernel that joins it
+MANY_ROWS = 64  # decode rows that fill the GPU without splitting the keys; a split needs another kernel to combine it
 
 
 class VllmPagedAttention:
@@ -18,20 +18,20 @@ class VllmPagedAttention:
     fixed_shapes = True
 
     def __init__(self, kernel: Any, version: int, schedule: Callable[..., torch.Tensor] | None = None):
-        """schedule: FlashAttention 3's own, of how a batch is spread over the card; the layers of a step share it."""
+        """schedule: FlashAttention 3's function that plans a batch; its result is shared by all layers of a step."""
         self._kernel, self.version, self._schedule = kernel, version, schedule
         self._batch: PagedBatch | None = None
         self._scheduled: torch.Tensor | None = None
 
     @classmethod
     def load(cls) -> VllmPagedAttention:
-        """Raises ImportError with the reason if vLLM is missing or has no kernel for this GPU or this torch."""
+        """Load the kernels. Raises ImportError with the reason if vLLM has none for this GPU or version of torch."""
         module, version = load_flash_attention()
         return cls(module.flash_attn_varlen_func, version, module.get_scheduler_metadata if version == 3 else None)
 
     def __call__(self, q: torch.Tensor, cache: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
         keys, values = cache.unbind()
-        splits = 1 if batch.max_q == 1 and len(batch.kv_lens) >= MANY_ROWS else 0  # 0: as FlashAttention sees fit
+        splits = 1 if batch.max_q == 1 and len(batch.kv_lens) >= MANY_ROWS else 0  # 0: FlashAttention chooses
         if batch is not self._batch and self._schedule is not None:
             self._scheduled = self._schedule(
                 batch_size=len(batch.kv_lens),

@@ -1,8 +1,9 @@
 """vLLM's FlashAttention without the rest of vLLM.
 
-`import vllm` takes seven seconds: the compiler of torch, its distributed packages and vLLM's configuration come with
-it. The module that wraps the kernels needs only torch and the extension beside it, so it is imported from vLLM's folder
-under a name of its own. Where that fails, because another version of vLLM is laid out differently, vLLM is imported.
+`import vllm` takes seven seconds, because it imports torch's compiler, its distributed packages and vLLM's
+configuration. The module that wraps the kernels needs only torch and the extension in the same folder, so it is
+imported from that folder under another name. If that fails, because another version of vLLM has a different layout,
+vLLM is imported.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def load_flash_attention() -> tuple[Any, int]:
         interface = _alone() if "vllm" not in sys.modules else None
         if interface is None:
             interface = importlib.import_module(f"vllm.vllm_flash_attn.{MODULE}")
-    except Exception as error:  # a vLLM built for another torch fails in ways of its own
+    except Exception as error:  # a vLLM built for another torch can raise anything
         raise ImportError(in_one_line(error)) from error
     major, _ = torch.cuda.get_device_capability()
     reasons = []
@@ -53,7 +54,7 @@ def load_flash_attention() -> tuple[Any, int]:
 
 def _alone() -> ModuleType | None:
     """Import the module without its package; None if that is impossible with the installed version."""
-    spec = importlib.util.find_spec("vllm")  # runs nothing of vLLM
+    spec = importlib.util.find_spec("vllm")  # does not execute vLLM
     for parent in (spec.submodule_search_locations or ()) if spec is not None else ():
         folder = Path(parent) / "vllm_flash_attn"
         if not (folder / f"{MODULE}.py").is_file():

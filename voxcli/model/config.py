@@ -1,7 +1,7 @@
-"""config.json of a VoxCPM2 checkpoint, checked before anything is built from it.
+"""config.json of a VoxCPM2 checkpoint, validated before anything is built from it.
 
-Field names are those of the file (the reference package's `VoxCPMConfig`); unknown fields are ignored as there.
-Upper bounds keep a damaged or hostile file from asking for absurd amounts of memory.
+Field names are those of the file (the reference package's `VoxCPMConfig`); unknown fields are ignored, as there. Upper
+bounds prevent a damaged or hostile file from requesting huge amounts of memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from voxcli.terminal import counted
 
 Width = Annotated[int, Field(gt=0, le=65_536)]
 Count = Annotated[int, Field(gt=0, le=1_024)]
-MAX_BYTES = 1 << 24  # of a file that describes a model or an adapter
+MAX_BYTES = 1 << 24  # of the config file of a model or an adapter
 
 
 class Section(BaseModel):
@@ -35,7 +35,7 @@ class RopeScaling(Section):
 
 
 class LMConfig(Section):
-    """The base LM; the other transformers take what they do not set themselves from here."""
+    """The base LM, and the settings that it shares with the other transformers."""
 
     hidden_size: Width
     intermediate_size: Width
@@ -66,7 +66,11 @@ class DiTConfig(EncoderConfig):
 
 
 class AudioVAEConfig(Section):
-    """Rates multiply to the samples of a latent: `encoder_rates` at `sample_rate`, the others at `out_sample_rate`."""
+    """The audio VAE.
+
+    The product of `encoder_rates` is the number of samples per latent at `sample_rate` (Hz); the product of
+    `decoder_rates` is the number at `out_sample_rate` (Hz).
+    """
 
     encoder_dim: Width = 128
     encoder_rates: Annotated[tuple[Count, ...], Field(min_length=1)] = (2, 5, 8, 8)
@@ -76,7 +80,7 @@ class AudioVAEConfig(Section):
     depthwise: bool = True
     sample_rate: Annotated[int, Field(gt=0, le=1_000_000)] = 16_000
     out_sample_rate: Annotated[int, Field(gt=0, le=1_000_000)] = 48_000
-    use_noise_block: Literal[False] = False  # would draw noise of its own: clips could not be reproduced
+    use_noise_block: Literal[False] = False  # a noise block draws its own noise, so clips would not be reproducible
     sr_bin_boundaries: tuple[int, ...] | None = (20_000, 30_000, 40_000)
     cond_type: Literal["scale_bias", "scale_bias_init", "add"] = "scale_bias"
     cond_out_layer: Literal[False] = False
@@ -92,7 +96,7 @@ class AudioVAEConfig(Section):
             ("decoder_rates", self.decoder_rates, self.out_sample_rate),
         ):
             if math.prod(rates) > rate:
-                raise ValueError(f"{name}: a latent of more than a second ({math.prod(rates)} samples)")
+                raise ValueError(f"{name}: a latent is longer than a second ({math.prod(rates)} samples)")
         return self
 
 
@@ -108,14 +112,14 @@ class ModelConfig(Section):
     encoder_config: EncoderConfig
     dit_config: DiTConfig
     audio_vae_config: AudioVAEConfig = AudioVAEConfig()
-    max_length: Annotated[int, Field(gt=0, le=65_536)] = 8192  # of it the engine makes tables and the least cache
+    max_length: Annotated[int, Field(gt=0, le=65_536)] = 8192  # determines the size of tables and the minimum cache
     dtype: str = "bfloat16"
 
     @model_validator(mode="after")
     def _consistent(self) -> ModelConfig:
         if self.feat_dim != self.audio_vae_config.latent_dim:
             raise ValueError(
-                f"feat_dim {self.feat_dim} and the audio VAE's latent_dim {self.audio_vae_config.latent_dim} differ"
+                f"feat_dim {self.feat_dim} differs from the audio VAE's latent_dim {self.audio_vae_config.latent_dim}"
             )
         heads = {t.head_dim for t in (self.base_lm, self.residual_lm, self.locenc, self.locdit)}
         for dim in heads:
@@ -126,7 +130,7 @@ class ModelConfig(Section):
 
     @property
     def context(self) -> int:
-        """Most positions (text tokens and patches, prompt and output together) of one request."""
+        """Maximum number of positions of one request: text tokens and patches, prompt and output together."""
         return min(self.max_length, self.lm_config.max_position_embeddings)
 
     @property
@@ -163,7 +167,7 @@ class ModelConfig(Section):
             num_heads=heads,
             num_kv_heads=lm.num_key_value_heads,
             num_layers=layers,
-            # Never hidden / heads where kv_channels is given: the 1024-wide parts of VoxCPM2 have heads of 128 too.
+            # Not hidden / heads if kv_channels is set: in VoxCPM2 the 1024-wide parts have head_dim 128, too.
             head_dim=channels or hidden // heads,
             eps=lm.rms_norm_eps,
             rope=rope,
@@ -172,7 +176,7 @@ class ModelConfig(Section):
 
 
 class TransformerConfig(Section):
-    """Shape of one of the four transformers."""
+    """The shape of one of the four transformers. depth_scale: muP's scale of each residual branch."""
 
     hidden_size: int
     intermediate_size: int
@@ -186,22 +190,23 @@ class TransformerConfig(Section):
 
 
 def read_config(folder: Path) -> ModelConfig:
-    """Read and check `folder`/config.json.
+    """Read and validate `folder`/config.json.
 
-    Raises ModelNotFound without such a folder, CheckpointError for a file that is missing, damaged or of another model.
+    Raises ModelNotFound if the folder does not exist, CheckpointError if the file is missing, damaged or of another
+    model.
     """
     path = folder / "config.json"
     if not os.path.isdir(folder):
-        raise ModelNotFound(f"{folder}: there is no such checkpoint folder")
+        raise ModelNotFound(f"{folder}: the checkpoint folder does not exist")
     try:
         data = json.loads(read_regular(path, MAX_BYTES).decode())
     except FileNotFoundError:
         raise CheckpointError(f"{folder}: config.json is missing") from None
-    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, numbers of 5,000 digits
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: not UTF-8, not JSON, too many digits
         raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
     found = data.get("architecture", "voxcpm") if isinstance(data, dict) else None
     if found != "voxcpm2":
-        raise CheckpointError(f"{folder}: architecture is {quoted(found)}, this tool speaks with 'voxcpm2' checkpoints")
+        raise CheckpointError(f"{folder}: architecture is {quoted(found)}; only 'voxcpm2' checkpoints are supported")
     try:
         return ModelConfig.model_validate(data)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What a checkpoint folder must hold, looked at without torch and without reading a weight."""
+"""The files that a checkpoint folder must contain, checked without importing torch and without reading weights."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ ADAPTER_FILES = ("lora_weights.safetensors", "lora_weights.ckpt")
 
 
 def check_folder(folder: Path) -> ModelConfig:
-    """Config, tokenizer and weight files are there and the architecture is right.
+    """Check that the config, tokenizer and weight files exist and return the config.
 
-    Raises ModelNotFound or CheckpointError, naming the file.
+    Raises ModelNotFound if the folder does not exist, CheckpointError, naming the file, if a file is missing or
+    unusable.
     """
     config = read_config(folder)
     if not os.path.isfile(folder / "tokenizer.json"):
@@ -27,10 +28,10 @@ def check_folder(folder: Path) -> ModelConfig:
 
 
 def pick_file(folder: Path, names: tuple[str, ...]) -> Path:
-    """The first of `names` that is there; CheckpointError when none is."""
+    """Return the path of the first of two names that exists. Raises CheckpointError if neither does."""
     for name in names:
         if os.path.isfile(folder / name):
             return folder / name
     if list(folder.glob("model-*-of-*.safetensors")):
-        raise CheckpointError(f"{folder}: the weights are split into shards; VoxCPM2 comes as one {names[0]}")
+        raise CheckpointError(f"{folder}: the weights are split into shards; only a single {names[0]} is supported")
     raise CheckpointError(f"{folder}: {names[0]} (or {names[1]}) is missing")

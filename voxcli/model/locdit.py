@@ -1,9 +1,9 @@
-"""LocDiT and its CFM solver: from the hidden states of the two LMs to the next audio patch.
+"""LocDiT and its flow matching (CFM) solver: from the hidden states of the two LMs to the next audio patch.
 
-The estimator sees [mu (2 tokens), time, condition (previous patch), noisy patch]: 11 tokens at full size. Guidance is
-classifier-free (the second half of the batch has mu = 0) with the optimized scale of CFG-Zero* (Fan et al. 2025), whose
-first steps have zero velocity and so cost nothing.
-With Euler's solver it equals `UnifiedCFM` and `VoxCPMLocDiTV2` of the reference package.
+The input of the estimator is [mu (2 tokens), time, condition (previous patch), noisy patch]: 11 tokens at full size.
+Guidance is classifier-free (the second half of the batch has mu = 0) with the optimized scale of CFG-Zero* (Fan et al.
+2025). The first steps of CFG-Zero* have zero velocity, so they need no evaluation. With the Euler solver the result
+equals that of `UnifiedCFM` and `VoxCPMLocDiTV2` of the reference package.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from voxcli.model.transformer import Linear, Transformer
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """Time embeddings [moves, hidden] and moves of a solver (the time runs 1 -> 0)."""
+    """The moves of a solver, from time 1 to 0, and the time embedding of each, [moves, hidden]."""
 
     time_tokens: torch.Tensor
     moves: tuple[Move, ...]
 
 
 def euler_times(steps: int) -> tuple[list[float], list[float]]:
-    """Times and widths of the `steps` Euler steps, in float32 as the reference accumulates them.
+    """Return the times and widths of `steps` Euler steps, accumulated in float32 as in the reference package.
 
-    Linear 1 -> 0, warped by t + (cos(pi/2 t) - 1 + t).
+    The times are linear from 1 to 0, warped by t + (cos(pi/2 t) - 1 + t).
     """
     span = torch.linspace(1, 0, steps + 1)
     span = span + (torch.cos(torch.pi / 2 * span) - 1 + span)
@@ -69,7 +69,10 @@ class Estimator(nn.Module):
         self.decoder = Transformer(config.locdit, config.lm_config, 2 * config.patch_size + 3)
 
     def time_tokens(self, times: list[float], deltas: list[float]) -> torch.Tensor:
-        """[moves, hidden]: embedding of each time plus that of each width (0 unless the model has mean velocities)."""
+        """Return the sum of the embeddings of each time and each interval, [moves, hidden].
+
+        deltas: the intervals that a mean velocity covers; 0 for the velocity at a point in time.
+        """
 
         def embed(values: list[float]) -> torch.Tensor:
             weight = self.in_proj.weight
@@ -90,18 +93,21 @@ class LocDiT(nn.Module):
         self.estimator = Estimator(config)
 
     def schedule(self, solver: Solver) -> Schedule:
-        """All that depends on the solver alone."""
+        """Return the schedule of a solver; it does not depend on the request."""
         if solver.name == "ab2":
             times = ab2_times(solver.evaluations)
             return self.schedule_of(times[:-1], ab2_moves(times))
-        still = zero_init_steps(solver.steps)
-        times, widths = (values[still:] for values in euler_times(solver.steps))
+        skipped = zero_init_steps(solver.steps)
+        times, widths = (values[skipped:] for values in euler_times(solver.steps))
         return self.schedule_of(times, [Move(width, width) for width in widths], widths if self.mean_mode else None)
 
     def schedule_of(
         self, times: Sequence[float], moves: Sequence[Move], deltas: Sequence[float] | None = None
     ) -> Schedule:
-        """deltas: over which a model of mean velocities takes the mean of each; None for velocities at a time."""
+        """Return the schedule of given times and moves.
+
+        deltas: the interval of each move, for models that predict mean velocities; None: velocities at the times.
+        """
         tokens = self.estimator.time_tokens(list(times), list(deltas or [0.0] * len(times)))
         return Schedule(tokens, tuple(moves))
 
@@ -111,16 +117,16 @@ class LocDiT(nn.Module):
         """Solve for the next patch.
 
         mu:    [batch, 2, hidden], the projected hidden states of the base LM and the residual LM.
-        cond:  [batch, patch_size, feat_dim], the previous patch (zeros at first).
-        noise: [batch, patch_size, feat_dim] float32, the state at time 1.
-        cfg:   [batch] float32, the guidance scale of each row.
-        Returns [batch, patch_size, feat_dim] float32.
+        cond:  [batch, patch_size, feat_dim], the previous patch; zeros if there is none.
+        noise: float32[batch, patch_size, feat_dim], the state at time 1.
+        cfg:   float32[batch], the guidance scale of each row.
+        Returns float32[batch, patch_size, feat_dim].
         """
         net = self.estimator
         rows, dtype = len(mu), net.in_proj.weight.dtype
         guided = torch.cat((mu, torch.zeros_like(mu)))
         condition = net.cond_proj(cond.to(dtype))
-        # The tokens before the noisy patch: only the time changes from step to step.
+        # The tokens before the noisy patch; only the time token (index 2) changes between steps.
         prefix = torch.cat((guided, guided.new_zeros(2 * rows, 1, mu.shape[-1]), condition.repeat(2, 1, 1)), 1)
         x = z = noise
         for token, move in zip(schedule.time_tokens, schedule.moves, strict=True):

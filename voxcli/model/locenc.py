@@ -1,4 +1,4 @@
-"""LocEnc: one audio patch to one vector."""
+"""LocEnc: encodes an audio patch to one vector."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class LocEnc(nn.Module):
         self.encoder = Transformer(config.locenc, config.lm_config, config.patch_size + 1)
 
     def forward(self, patches: torch.Tensor) -> torch.Tensor:
-        """[batch, patch_size, feat_dim] to [batch, hidden]: the output at the special token."""
+        """Encode patches [batch, patch_size, feat_dim] to [batch, hidden], the output at the special token."""
         special = self.special_token[0].expand(len(patches), -1, -1)
         x = torch.cat((special, self.in_proj(patches)), 1)
         return self.encoder.local(x, slice(0, 1))[:, 0]

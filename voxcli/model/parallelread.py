@@ -1,7 +1,7 @@
-"""Read parts of a file into tensors on a GPU, several at once.
+"""Read parts of a file into tensors on a GPU, several in parallel.
 
 One thread that reads a block and waits for its copy reaches 3 GB/s. Here each reader has a file handle and a block of
-pinned memory: it reads while the blocks of others are copied, and reading does not hold the interpreter's lock.
+pinned memory: it reads while the blocks of others are copied. Reading does not hold the interpreter's lock.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from voxcli.errors import CheckpointError
 from voxcli.files.read import open_regular
 
 READERS = 4
-BLOCK = 1 << 24  # bytes that a reader holds
+BLOCK = 1 << 24  # bytes; the buffer of a reader
 
 
-def read_all(file: BinaryIO, numbers: torch.Tensor) -> None:
-    """Fill a contiguous tensor on the CPU with the bytes that come next. Raises OSError."""
-    content = numbers.view(torch.uint8).numpy().data
+def read_all(file: BinaryIO, values: torch.Tensor) -> None:
+    """Fill a contiguous tensor on the CPU with the next bytes of the file. Raises OSError."""
+    content = values.view(torch.uint8).numpy().data
     while len(content):
         count = file.readinto(content)  # type: ignore[attr-defined]
         if not count:
-            raise OSError("it ends too early")
+            raise OSError("unexpected end of file")
         content = content[count:]
 
 
 class _Reader:
-    """One file handle with one block; used by one thread at a time."""
+    """A file handle with a buffer, used by one thread at a time."""
 
     def __init__(self, path: Path, device: torch.device):
         self._file = open_regular(path)
@@ -46,14 +46,14 @@ class _Reader:
 
     def read(self, offset: int, dtype: torch.dtype, into: torch.Tensor) -> None:
         if self._copied is not None:
-            self._copied.synchronize()  # the block is still being copied otherwise
-        numbers = self._block.view(dtype)[: len(into)]
+            self._copied.synchronize()  # the buffer may still be being copied
+        values = self._block.view(dtype)[: len(into)]
         self._file.seek(offset)
-        read_all(self._file, numbers)
+        read_all(self._file, values)
         if into.dtype == dtype:
-            into.copy_(numbers, non_blocking=True)
-        else:  # converted there
-            into.copy_(numbers.to(into.device, non_blocking=True))
+            into.copy_(values, non_blocking=True)
+        else:  # converted on the device
+            into.copy_(values.to(into.device, non_blocking=True))
         if self._copied is not None:
             self._copied.record()
 
@@ -64,10 +64,10 @@ class _Reader:
 
 
 class ParallelReader:
-    """A context manager; at its end everything has been read. Raises CheckpointError then, or from `read`."""
+    """A context manager that reads in threads. Its exit waits for all reads; it raises CheckpointError if one failed."""
 
     def __init__(self, path: Path, device: torch.device):
-        """Raises OSError if the file can't be opened, or was replaced meanwhile."""
+        """Open the file. Raises OSError if that fails or if the file is replaced meanwhile."""
         self._path = path
         with ExitStack() as opened:
             readers = [opened.enter_context(closing(_Reader(path, device))) for _ in range(READERS)]
@@ -81,7 +81,7 @@ class ParallelReader:
         self._parts: list[Future[None]] = []
 
     def read(self, offset: int, dtype: torch.dtype, into: torch.Tensor) -> None:
-        """Queue filling `into` [count] with the numbers of `dtype` that begin at byte `offset` of the file."""
+        """Queue a read: fill `into` [count] with the values of type `dtype` from byte `offset` of the file on."""
         for part in into.split(BLOCK // dtype.itemsize):
             self._parts.append(self._threads.submit(self._read, offset, dtype, part))
             offset += len(part) * dtype.itemsize

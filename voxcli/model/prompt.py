@@ -1,11 +1,11 @@
-"""The four prompt layouts: which positions hold text tokens and which hold audio patches.
+"""The four prompt layouts: which positions hold text tokens and which hold audio patches (A).
 
     zero-shot      text 101
     reference      103 A.. 104 text 101
     continuation   prompt_text+text 101 A..
     both           103 A.. 104 prompt_text+text 101 A..
 
-(Facts of the VoxCPM2 checkpoint; `VoxCPM2Model._generate_with_prompt_cache` of the reference package lays them out so.)
+Source: `VoxCPM2Model._generate_with_prompt_cache` of the reference package.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ AUDIO_START, AUDIO_END, REF_AUDIO_START, REF_AUDIO_END = 101, 102, 103, 104
 
 @dataclass(frozen=True, eq=False)
 class Prompt:
-    """A laid out prompt of T positions, A of them audio.
+    """A prompt of T positions, A of which are audio.
 
-    token_ids:     int64[T], 0 where the position holds audio.
+    token_ids:     int64[T]; 0 at audio positions.
     is_audio:      bool[T].
-    patches:       float32[A, patch_size, feat_dim] in order of their positions.
-    target_tokens: tokens of the text to be spoken alone: the length rails count these.
+    patches:       float32[A, patch_size, feat_dim], in order of their positions.
+    target_tokens: number of tokens of the text to speak, without `prompt_text`; length limits are computed from it.
     """
 
     token_ids: torch.Tensor
@@ -40,7 +40,7 @@ class Prompt:
 
     @property
     def continues(self) -> bool:
-        """Whether generation goes on from audio (the last position is a patch)."""
+        """Whether the output continues prompt audio: the last position is a patch."""
         return bool(self.is_audio[-1])
 
 
@@ -53,18 +53,21 @@ def build_prompt(
     prompt_text: str = "",
     prompt_audio: torch.Tensor | None = None,
 ) -> Prompt:
-    """Lay out one utterance.
+    """Build the prompt of one request.
 
+    text:         the text to speak.
     patch_shape:  (patch_size, feat_dim) of the model.
-    reference:    float32[R, *patch_shape], the voice to speak with, padded on the right when encoded.
-    prompt_audio: float32[C, *patch_shape], speech to go on from, padded on the left; needs `prompt_text`.
+    reference:    float32[R, *patch_shape], latents of the voice to speak with; the audio must be padded on the right.
+    prompt_text:  the text spoken in `prompt_audio`; each of the two needs the other.
+    prompt_audio: float32[C, *patch_shape], latents of speech to continue; the audio must be padded on the left.
 
-    Raises RequestError when the text has no tokens or the latents do not fit the model.
+    Raises RequestError if the text has no tokens, if the latents do not fit the model, or if only one of `prompt_text`
+    and `prompt_audio` is given.
     """
     for name, latents in (("reference", reference), ("prompt_audio", prompt_audio)):
         if latents is not None and (latents.ndim != 3 or tuple(latents.shape[1:]) != patch_shape or not len(latents)):
-            want = f"(patches, {patch_shape[0]}, {patch_shape[1]})"
-            raise RequestError(f"{name} has shape {tuple(latents.shape)}, the model wants {want}")
+            expected = f"(patches, {patch_shape[0]}, {patch_shape[1]})"
+            raise RequestError(f"{name} has shape {tuple(latents.shape)}, but the model needs {expected}")
     if prompt_audio is not None and not prompt_text:
         raise RequestError("audio to continue from needs the text that is spoken in it")
     if prompt_text and prompt_audio is None:

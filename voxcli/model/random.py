@@ -1,6 +1,6 @@
-"""A model of random weights, made on the device in seconds: speed does not depend on their values.
+"""A model with random weights, created on the device in seconds, for measurements: speed does not depend on the values.
 
-The stop head never fires and the tokenizer knows bytes only: good for measurements, not for speech.
+The stop head never fires, and the tokenizer has one token per byte.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from voxcli.model.weights import finish
 
 _PART = {"hidden_dim": 1024, "ffn_dim": 4096, "num_heads": 16, "num_layers": 12, "kv_channels": 128}
 
-# The sizes of openbmb/VoxCPM2 (2.3 billion parameters); its rope factors do not matter for speed.
+# The sizes of openbmb/VoxCPM2 (2.3 billion parameters). The rope factors differ; they do not affect speed.
 VOXCPM2 = {
     "architecture": "voxcpm2",
     "lm_config": {
@@ -53,7 +53,7 @@ SIZES = {"voxcpm2": VOXCPM2}
 
 
 def random_model(config: ModelConfig, device: torch.device, dtype: torch.dtype) -> VoxCPM2:
-    """A model of these sizes; the audio VAE in float32, as in a loaded one."""
+    """Return a model with random weights in `dtype`; the audio VAE is in float32, as in a loaded model."""
     with torch.device("meta"):
         model = VoxCPM2(config)
     for module in model.modules():
@@ -67,7 +67,7 @@ def random_model(config: ModelConfig, device: torch.device, dtype: torch.dtype) 
 
 
 def _fill(name: str, value: torch.Tensor) -> torch.Tensor:
-    """Signals keep their size from layer to layer: rows of length one, scales of one, biases of zero."""
+    """Fill a parameter so that signals keep their magnitude: rows of norm 1, scales of 1, biases of 0."""
     if name == "bias":
         return value.zero_()
     if value.ndim < 2 or name == "alpha":
@@ -76,6 +76,6 @@ def _fill(name: str, value: torch.Tensor) -> torch.Tensor:
 
 
 def byte_tokenizer() -> Tokenizer:
-    """One token a byte, with ids above the audio marks."""
+    """Return a tokenizer with one token per byte, with ids above those of the audio marks (101 to 104)."""
     vocab = {"<unk>": 0} | {f"<0x{byte:02X}>": 128 + byte for byte in range(256)}
     return Tokenizer(tokenizers.Tokenizer(tokenizers.models.BPE(vocab, [], unk_token="<unk>", byte_fallback=True)))

@@ -1,7 +1,7 @@
-"""tokenizer.json -> the library's tokenizer, once all that would act on a text is known to be harmless.
+"""Reads tokenizer.json into the library's tokenizer, after checking every part that processes a text.
 
-The library does what the file says: a few replacements, one after the other, make gigabytes of a sentence, and a
-regular expression may take for ever or end in a panic. What a text does not pass through is left out.
+The library executes what the file specifies: a few consecutive replacements can turn a sentence into gigabytes, and a
+regular expression may never finish or may cause a panic. Parts that do not affect encoding are removed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from voxcli.errors import CheckpointError, reason_of
 from voxcli.files.read import read_regular
 
 MAX_BYTES = 1 << 28
-# VoxCPM2 has Prepend and Replace, and no pre-tokenizer. Precompiled and all that takes a Regex are not among them.
+# VoxCPM2 uses Prepend and Replace, and no pre-tokenizer. Precompiled and parts with a Regex are not allowed.
 NORMALIZERS = (
     "BertNormalizer",
     "Lowercase",
@@ -44,13 +44,17 @@ PRE_TOKENIZERS = (
     "WhitespaceSplit",
 )
 MAX_STEPS = 8
-MAX_GROWTH = 16  # times as long as it was: what all replacements together may make of a text
+MAX_GROWTH = 16  # factor by which all replacements together may lengthen a text
 MAX_CHARS = 16  # of a replacement, a prefix or a suffix
 UNUSED = ("truncation", "padding", "post_processor", "decoder")
 
 
 def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
-    """Raises CheckpointError, naming the part, when it is missing, damaged or could make a text explode."""
+    """Read a tokenizer.
+
+    Raises CheckpointError, naming the part, if the file is missing or damaged or if it could lengthen a text
+    excessively.
+    """
     try:
         data = json.loads(read_regular(path, MAX_BYTES).decode())
     except FileNotFoundError:
@@ -59,7 +63,7 @@ def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
         raise CheckpointError(f"{path}: not readable as JSON ({error})") from None
     try:
         _check(data)
-        # Written anew, so that what was looked at is what the library reads, also where a name stands twice.
+        # Serialized again, so that the library reads exactly what was checked, also if a key occurs twice in the file.
         with panics_as_errors():
             return tokenizers.Tokenizer.from_str(json.dumps(data | dict.fromkeys(UNUSED)))
     except Exception as error:  # tokenizers raises plain Exception
@@ -68,7 +72,7 @@ def read_tokenizer(path: Path) -> tokenizers.Tokenizer:
 
 @contextmanager
 def panics_as_errors() -> Iterator[None]:
-    """A panic inside the library is a BaseException, of a class that can't be imported: raise it as RuntimeError."""
+    """Raise a panic inside the library as RuntimeError: it is a BaseException of a class that can't be imported."""
     try:
         yield
     except BaseException as error:
@@ -78,9 +82,9 @@ def panics_as_errors() -> Iterator[None]:
 
 
 def _check(data: Any) -> None:
-    """Raise ValueError, naming the part, for what must not act on a text."""
+    """Raise ValueError, naming the part, for a part that is not allowed."""
     if not isinstance(data, dict) or not isinstance(data.get("model"), dict):
-        raise ValueError("there is no model in it")
+        raise ValueError("it has no model")
     for name in ("continuing_subword_prefix", "end_of_word_suffix"):
         _check_short(data["model"].get(name) or "", f"model: {name}")
     growth = 1.0
@@ -98,7 +102,7 @@ def _check(data: Any) -> None:
 
 
 def _steps(part: Any, name: str, inner: str, known: tuple[str, ...]) -> Iterator[dict[str, Any]]:
-    """The steps of a part, those of a sequence in their order, each of a known kind."""
+    """Yield the steps of a part, with sequences flattened in order. Raises ValueError for an unknown kind."""
     waiting, count = [part] if part is not None else [], 0
     while waiting:
         step = waiting.pop()
@@ -108,7 +112,7 @@ def _steps(part: Any, name: str, inner: str, known: tuple[str, ...]) -> Iterator
             continue
         count += 1
         if kind not in known:
-            raise ValueError(f"{name}: the kind {str(kind)[:40]!r} is not one that is used here")
+            raise ValueError(f"{name}: the kind {str(kind)[:40]!r} is not supported")
         if count > MAX_STEPS:
             raise ValueError(f"{name}: it has more than {MAX_STEPS} steps")
         yield step
@@ -116,7 +120,7 @@ def _steps(part: Any, name: str, inner: str, known: tuple[str, ...]) -> Iterator
 
 def _check_short(text: Any, part: str) -> None:
     if not isinstance(text, str) or len(text) > MAX_CHARS:
-        raise ValueError(f"{part}: its text is no text of at most {MAX_CHARS} characters")
+        raise ValueError(f"{part}: its text is not a string of at most {MAX_CHARS} characters")
 
 
 def _plain_pattern(step: dict[str, Any], part: str) -> str:

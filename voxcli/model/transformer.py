@@ -1,10 +1,10 @@
-"""The MiniCPM4 block that all four transformers of VoxCPM2 are made of, in its two uses.
+"""The MiniCPM4 block, of which all four transformers of VoxCPM2 consist, in its two uses.
 
-Causal over pages: the base LM and the residual LM, on a packed axis of tokens of many requests.
-Local: LocEnc and LocDiT, a few tokens of one patch, every token seeing every other.
+Causal: the base LM and the residual LM attend over paged caches, on a packed axis of tokens of many requests.
+Local: LocEnc and LocDiT attend among the few tokens of one patch, without a mask.
 
-Query, key and value weights are one matrix, gate and up weights another. With muP the residual scale is folded into
-o_proj and down_proj when the weights are loaded, so the forward pass does not know it.
+Query, key and value weights are one matrix, gate and up weights another. The residual scale of muP is folded into
+o_proj and down_proj when the weights are loaded, so the forward pass does not contain it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from voxcli.kernels import ops
 from voxcli.kernels.attention import PagedAttention, PagedBatch
 from voxcli.model.config import LMConfig, TransformerConfig
 
-FEW_TOKENS = 64  # a product of so few reads its weights for longer than it computes
+FEW_TOKENS = 64  # up to this number of tokens a product is bound by reading its weights
 
 
 def empty_embedding(rows: int, width: int) -> nn.Embedding:
-    """An embedding that is not filled with random numbers: on the meta device that alone imports torch's compiler,
-    a second and a half for nothing.
+    """Return an uninitialized embedding.
+
+    nn.Embedding(rows, width) would fill it with random numbers, which on the meta device takes 1.5 s, because it
+    imports torch's compiler.
     """
     return nn.Embedding.from_pretrained(torch.empty(rows, width))
 
 
 class RMSNorm(nn.Module):
-    """weight: None once it is part of the matrix behind it."""
+    """RMS normalization. weight: None after it has been folded into the following matrix."""
 
     weight: nn.Parameter | None
 
@@ -44,7 +46,7 @@ class RMSNorm(nn.Module):
         return ops.rms_norm(x, self.weight, self.eps)
 
     def fold_into(self, matrix: nn.Linear) -> None:
-        """Multiply its weight into the columns of the matrix it comes before."""
+        """Fold the weight into the columns of the matrix that follows the normalization."""
         assert self.weight is not None
         folded = (matrix.weight.float() * self.weight.float()).to(matrix.weight.dtype)
         matrix.weight = nn.Parameter(folded, requires_grad=False)
@@ -52,10 +54,10 @@ class RMSNorm(nn.Module):
 
 
 class Rope(nn.Module):
-    """LongRoPE tables: cos and sin, float32 [positions, head_dim].
+    """LongRoPE tables: cos and sin, float32[positions, head_dim].
 
-    Source: `MiniCPMLongRoPE` of the reference package (Ding et al. 2024, "LongRoPE"): the long factors hold for every
-    position as soon as the model's maximum exceeds the original one.
+    Source: `MiniCPMLongRoPE` of the reference package (Ding et al. 2024, "LongRoPE"). If the model's maximum length
+    exceeds the original one, the long factors are used for all positions.
     """
 
     cos: torch.Tensor
@@ -68,7 +70,7 @@ class Rope(nn.Module):
         self.register_buffer("sin", torch.empty(0), persistent=False)
 
     def build(self, device: torch.device) -> None:
-        """Compute the tables (called once the weights are there: modules are first made without memory)."""
+        """Compute the tables. Called after the weights are loaded, because modules are created on the meta device."""
         scaling = self.lm.rope_scaling
         longer = self.lm.max_position_embeddings / scaling.original_max_position_embeddings
         factor = math.sqrt(1 + math.log(longer) / math.log(scaling.original_max_position_embeddings))
@@ -81,14 +83,14 @@ class Rope(nn.Module):
 
 
 class Linear(nn.Linear):
-    """Rows of one product do not know of each other: see `torch_ops`."""
+    """A linear layer whose rows do not depend on each other, to the last bit; see `torch_ops`."""
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return ops.linear(x, self.weight, self.bias)
 
 
 class QKVLinear(nn.Linear):
-    """Query, key and value weights as one matrix; `rows` of each in this order."""
+    """Query, key and value weights as one matrix. rows: the number of rows of each, in this order."""
 
     def __init__(self, config: TransformerConfig):
         kv = config.num_kv_heads * config.head_dim
@@ -97,7 +99,10 @@ class QKVLinear(nn.Linear):
 
 
 class Attention(nn.Module):
-    """Attention with the normalization before it and the addition after it: both belong to a matrix product."""
+    """Attention, including the normalization before it and the residual addition after it.
+
+    Both are fused with matrix products, so they belong to this module.
+    """
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -128,7 +133,7 @@ class Attention(nn.Module):
     def local_kept(
         self, x: torch.Tensor, keep: slice, norm: RMSNorm, cos: torch.Tensor, sin: torch.Tensor
     ) -> torch.Tensor:
-        """As `local`, but only the kept tokens come out; the others are no more than keys and values."""
+        """Like `local`, but return only the tokens `keep`; the others are used as keys and values only."""
         rows = self.heads * self.head_dim
         of_q, of_kv = self.qkv_proj.weight[:rows], self.qkv_proj.weight[rows:]
         kept = x[:, keep].contiguous()
@@ -141,7 +146,7 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """As `Attention`: with the normalization before it and the addition after it."""
+    """The gated MLP, including the normalization before it and the residual addition after it, as in `Attention`."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -154,7 +159,7 @@ class MLP(nn.Module):
 
 
 class Layer(nn.Module):
-    """A pre-norm block."""
+    """A pre-norm transformer block."""
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
@@ -164,13 +169,17 @@ class Layer(nn.Module):
         self.mlp = MLP(config)
 
     def fold_norms(self) -> None:
-        """Make the norms' weights part of the matrices: the norms then cost no kernel of their own (see `ops.Rms`)."""
+        """Fold the norms' weights into the matrices, so that the norms need no kernels of their own (see `ops.Rms`)."""
         self.input_layernorm.fold_into(self.self_attn.qkv_proj)
         self.post_attention_layernorm.fold_into(self.mlp.gate_up_proj)
 
 
 class Transformer(nn.Module):
-    """`causal` or `local`, never both; `rope_positions` is the longest sequence it will see."""
+    """A transformer that is used through either `causal` or `local`.
+
+    rope_positions: the maximum sequence length.
+    vocab_size:     of the token embedding; 0: the transformer has none.
+    """
 
     def __init__(self, config: TransformerConfig, lm: LMConfig, rope_positions: int, vocab_size: int = 0):
         super().__init__()
@@ -183,11 +192,14 @@ class Transformer(nn.Module):
 
     @property
     def _typed_layers(self) -> Sequence[Layer]:
-        """`layers`: a ModuleList does not know of what it is one."""
+        """`layers` with the type that ModuleList does not have."""
         return cast("Sequence[Layer]", self.layers)
 
     def causal(self, x: torch.Tensor, attend: PagedAttention, caches: torch.Tensor, batch: PagedBatch) -> torch.Tensor:
-        """x: [N, hidden], new tokens of many requests packed; caches: [layers, 2, pages, page_size, kv_heads, dim]."""
+        """Process N new tokens of many requests and write their keys and values to the caches.
+
+        x: [N, hidden]; caches: [layers, 2, pages, page_size, kv_heads, dim]. Returns [N, hidden].
+        """
         rope = (self.rope.cos, self.rope.sin) if self.rope else None
         x = x.clone()  # the residual stream is added to in place
         for layer, cache in zip(self._typed_layers, caches, strict=True):
@@ -196,15 +208,15 @@ class Transformer(nn.Module):
         return self.norm(x)
 
     def local(self, x: torch.Tensor, keep: slice) -> torch.Tensor:
-        """x: [batch, tokens, hidden], which is overwritten; returns the kept tokens."""
-        assert self.rope is not None, "local transformers have rotary positions"
+        """Process sequences x [batch, tokens, hidden], which are overwritten, and return the tokens `keep` of each."""
+        assert self.rope is not None, "local transformers need rotary positions"
         cos, sin = self.rope.cos, self.rope.sin
-        # With few tokens a product is bound by its weights: leaving some out would save nothing and split a product.
-        whole = x.is_cuda and x.shape[0] * x.shape[1] <= FEW_TOKENS
+        # With few tokens a product is bound by its weights: dropping tokens would save nothing but split a product.
+        keep_all = x.is_cuda and x.shape[0] * x.shape[1] <= FEW_TOKENS
         for layer in self._typed_layers:
-            if layer is self.layers[-1] and not whole:
+            if layer is self.layers[-1] and not keep_all:
                 x = layer.self_attn.local_kept(x, keep, layer.input_layernorm, cos, sin)
             else:
                 x = layer.self_attn.local(x, layer.input_layernorm, cos, sin)
             x = layer.mlp(x, layer.post_attention_layernorm)
-        return self.norm(x[:, keep] if whole else x)
+        return self.norm(x[:, keep] if keep_all else x)

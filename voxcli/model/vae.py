@@ -1,9 +1,8 @@
-"""AudioVAE: 16 kHz audio to latents (25 a second), and latents to audio at the output rate.
+"""AudioVAE: encodes audio to latents (25 per second at full size) and decodes latents to audio at the output rate.
 
-All convolutions are causal. The context of the convolutions can be carried as an explicit state, so audio can be
-coded in pieces of any length, each sample and latent once, equal to coding the whole. Weight norm is folded when
-the weights are loaded, and so is the condition on the output rate, which never changes within a checkpoint.
-Equals `AudioVAE` (v2) of the reference package.
+All convolutions are causal. Their context can be carried in an explicit state, so audio can be processed in pieces of
+any length with the same result as in one piece. Weight norm is folded when the weights are loaded. The decoder is
+conditioned on the output rate, which is fixed for a checkpoint. Equals `AudioVAE` (v2) of the reference package.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from voxcli.kernels import ops
 from voxcli.model.config import AudioVAEConfig
 from voxcli.model.transformer import empty_embedding
 
-State = dict[int, torch.Tensor]  # id of a convolution -> the end of its last input
+State = dict[int, torch.Tensor]  # id of a convolution -> the end of its previous input
 
 
 class Snake(nn.Module):
@@ -32,10 +31,11 @@ class Snake(nn.Module):
 
 
 class CausalConv(nn.Conv1d):
-    """Stride 1: zeros (or the carried context) on the left. Stride s, kernel 2s: s zeros on the left.
+    """A causal convolution: its padding (zeros, or the carried context) is on the left only.
 
-    With a kernel of one it is a product. On a CPU that is done as one, because the sums of oneDNN's convolution depend
-    on the number of threads.
+    With stride 1 the padding is (kernel - 1) * dilation, with stride s and kernel 2s it is s. A convolution with kernel
+    1 is computed as a matrix product on a CPU, because the sums of oneDNN's convolution depend on the number of
+    threads.
     """
 
     def __init__(self, cin: int, cout: int, kernel: int, *, dilation: int = 1, stride: int = 1, groups: int = 1):
@@ -50,10 +50,11 @@ class CausalConv(nn.Conv1d):
 
 
 class CausalTransposedConv(nn.Module):
-    """Kernel 2s, stride s: the s output samples of an input sample depend on it and on the one before.
+    """A causal transposed convolution with kernel 2s and stride s.
 
-    Held as the matrix of that map, [cout * s, 2 * cin], because one matrix product is several times faster than a
-    transposed convolution of few samples (and as fast for many).
+    The s output samples of an input sample depend on it and on the previous one. The weight is the matrix of this map,
+    [cout * s, 2 * cin]: one matrix product is several times faster than a transposed convolution of few samples, and as
+    fast for many.
     """
 
     def __init__(self, cin: int, cout: int, stride: int):
@@ -64,7 +65,7 @@ class CausalTransposedConv(nn.Module):
 
     @staticmethod
     def matrix(kernel: torch.Tensor) -> torch.Tensor:
-        """[cin, cout, 2 * s] of a transposed convolution to the matrix above."""
+        """Convert the kernel of a transposed convolution, [cin, cout, 2 * s], to the matrix, [cout * s, 2 * cin]."""
         now, before = kernel.permute(1, 2, 0).chunk(2, 1)
         return torch.cat((now, before), 2).flatten(0, 1)
 
@@ -140,7 +141,7 @@ class Encoder(nn.Module):
 
 
 class RateCondition(nn.Module):
-    """The learned scale and bias of each output rate; one rate is chosen when the weights are loaded."""
+    """A learned scale and bias (or, for kind "add", only a bias) for each bucket of output rates."""
 
     def __init__(self, channels: int, buckets: int, kind: str):
         super().__init__()
@@ -197,7 +198,7 @@ class Decoder(nn.Module):
             self.sr_cond_model = None
         else:
             self.bucket = sum(config.out_sample_rate > edge for edge in boundaries)
-            # Indexed like `model`, so that the checkpoint's names fit; only blocks have a condition.
+            # Keys are indices into `model`, as in the checkpoint; only the blocks have a condition.
             self.sr_cond_model = nn.ModuleDict(
                 {
                     str(self.first + i): RateCondition(config.decoder_dim >> i, len(boundaries) + 1, config.cond_type)
@@ -223,20 +224,21 @@ class AudioVAE(nn.Module):
         self.config = config
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
-        self.encoder_hop = math.prod(config.encoder_rates)  # input samples a latent
-        self.decoder_hop = math.prod(config.decoder_rates)  # output samples a latent
+        self.encoder_hop = math.prod(config.encoder_rates)  # input samples per latent
+        self.decoder_hop = math.prod(config.decoder_rates)  # output samples per latent
 
     def encode(self, audio: torch.Tensor, state: State | None = None) -> torch.Tensor:
-        """[batch, samples] at `sample_rate` to latents [batch, frames, latent_dim]; samples a multiple of the hop.
+        """Encode audio [batch, samples] at `sample_rate` to latents [batch, frames, latent_dim].
 
-        state: as in `decode`.
+        The number of samples must be a multiple of `encoder_hop`. state: as in `decode`.
         """
-        assert audio.shape[-1] % self.encoder_hop == 0, f"{audio.shape[-1]} samples are not whole latents"
+        assert audio.shape[-1] % self.encoder_hop == 0, f"{audio.shape[-1]} samples are not a whole number of latents"
         return self.encoder(audio[:, None], state).transpose(1, 2)
 
     def decode(self, latents: torch.Tensor, state: State | None = None) -> torch.Tensor:
-        """Latents [batch, frames, latent_dim] to audio [batch, samples] at `out_sample_rate`.
+        """Decode latents [batch, frames, latent_dim] to audio [batch, samples] at `out_sample_rate`.
 
-        state: {} before the first piece of a stream, changed in place; pieces joined equal the whole. None: no stream.
+        state: {} before the first piece of a stream, changed in place by each call. The joined pieces equal the result
+               for all latents at once. None: the latents are not part of a stream.
         """
         return self.decoder(latents.transpose(1, 2), state)[:, 0]

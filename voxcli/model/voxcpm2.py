@@ -1,10 +1,10 @@
-"""VoxCPM2 put together: the pieces an engine calls, on batches of rows whose states it owns.
+"""The VoxCPM2 model: the computations of a step, on batches of rows whose states belong to the engine.
 
     prefill   embed -> base LM -> FSQ (audio positions) -> fusion -> residual LM   on packed prompts
-    patch     LocDiT from the two hidden states
-    advance   LocEnc(new patch) -> base LM -> FSQ -> fusion -> residual LM         one token a row
+    patch     LocDiT from the hidden states of both LMs
+    advance   LocEnc(new patch) -> base LM -> FSQ -> fusion -> residual LM         one token per row
 
-The model holds weights and formulas only: caches, rows and requests belong to the engine.
+The model has weights and formulas only: caches, rows and requests belong to the engine.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from voxcli.model.vae import AudioVAE
 
 
 class FSQ(nn.Module):
-    """Finite scalar quantization: round tanh to steps of 1 / scale."""
+    """Finite scalar quantization: rounds the tanh of a projection to multiples of 1 / scale."""
 
     def __init__(self, width: int, latent: int, scale: int):
         super().__init__()
@@ -39,7 +39,11 @@ class FSQ(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Hidden:
-    """What LocDiT and the stop head take from the LMs. mu: [rows, 2, dit hidden]; stop: bool[rows]."""
+    """The output of the LMs for each row.
+
+    mu:   [rows, 2, dit hidden], the condition of LocDiT.
+    stop: bool[rows], the decision of the stop head.
+    """
 
     mu: torch.Tensor
     stop: torch.Tensor
@@ -66,7 +70,7 @@ class VoxCPM2(nn.Module):
         self.stop_head = Linear(width, 2, bias=False)
         self.audio_vae = AudioVAE(config.audio_vae_config)
 
-    # -- facts ------------------------------------------------------------------------------------------------
+    # -- properties ------------------------------------------------------------------------------------------------
     @property
     def device(self) -> torch.device:
         return self.stop_head.weight.device
@@ -77,39 +81,44 @@ class VoxCPM2(nn.Module):
 
     @property
     def sample_rate(self) -> int:
-        """Hz of the audio that comes out."""
+        """Sample rate of the output in Hz."""
         return self.config.audio_vae_config.out_sample_rate
 
     @property
     def encoder_rate(self) -> int:
-        """Hz of the audio that voices are encoded from."""
+        """Sample rate of the voice encoder's input in Hz."""
         return self.config.audio_vae_config.sample_rate
 
     @property
     def patch_shape(self) -> tuple[int, int]:
+        """(patch_size, feat_dim)."""
         return self.config.patch_size, self.config.feat_dim
 
     @property
     def patch_samples(self) -> int:
-        """Output samples a patch."""
+        """Output samples per patch."""
         return self.config.patch_size * self.audio_vae.decoder_hop
 
     @property
     def patch_s(self) -> float:
-        """Seconds a patch."""
+        """Duration of a patch in seconds."""
         return self.patch_samples / self.sample_rate
 
     # -- formulas ---------------------------------------------------------------------------------------------
     def encode_patches(self, patches: torch.Tensor) -> torch.Tensor:
-        """[n, patch_size, feat_dim] to the LM's embeddings [n, hidden]."""
+        """Encode patches [n, patch_size, feat_dim] to embeddings of the LM, [n, hidden]."""
         return self.enc_to_lm_proj(self.feat_encoder(patches.to(self.dtype)))
 
     def embed(self, token_ids: torch.Tensor, is_audio: torch.Tensor, patches: torch.Tensor) -> torch.Tensor:
-        """Packed positions [N] to embeddings [N, hidden]; the patches, in order, are those of the audio positions."""
+        """Embed N packed positions: [N, hidden].
+
+        token_ids: int64[N]; is_audio: bool[N]; patches: [n, patch_size, feat_dim], those of the audio positions in
+        order.
+        """
         embeds = self.base_lm.embed_tokens(token_ids)
         if len(patches):
-            of_position = (is_audio.cumsum(0) - 1).clamp(min=0)
-            embeds = torch.where(is_audio[:, None], self.encode_patches(patches)[of_position], embeds)
+            index = (is_audio.cumsum(0) - 1).clamp(min=0)
+            embeds = torch.where(is_audio[:, None], self.encode_patches(patches)[index], embeds)
         return embeds
 
     def advance(
@@ -121,12 +130,13 @@ class VoxCPM2(nn.Module):
         batch: PagedBatch,
         last: torch.Tensor | None = None,
     ) -> Hidden:
-        """Move N new positions through both LMs.
+        """Run both LMs on N new positions.
 
         embeds:   [N, hidden].
-        is_audio: bool[N], None when all are: text positions skip FSQ and hide their embedding from the residual LM.
-        caches:   KV of the base LM and of the residual LM.
-        last:     the positions to return hidden states for; None for all.
+        is_audio: bool[N]; None if all positions are audio. Text positions skip FSQ, and the residual LM does not get
+                  their embeddings.
+        caches:   KV caches of the base LM and of the residual LM.
+        last:     int64[n], indices of the positions to return hidden states for; None for all.
         """
         audio = None if is_audio is None else is_audio[:, None]
         hidden = self.base_lm.causal(embeds, attend, caches[0], batch)

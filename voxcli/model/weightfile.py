@@ -1,7 +1,7 @@
-"""Weight files: tensors by name, one at a time, each in memory of its own.
+"""Weight files: reads tensors by name, one at a time, each into memory of its own.
 
-Nothing of a file stays in memory but what was asked for: a mapped file counts beside the weights made of it, and a
-mapping that is never let go holds them twice. Pickled files are read with `weights_only=True`, always.
+A file is not kept mapped: the mapping would count in addition to the weights made from it, and one that is never
+released holds all weights twice. Pickled files are always read with `weights_only=True`.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ FLOATS = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 
 
 class Read(Protocol):
-    """Reads the tensor of that name.
+    """Returns the tensor with a name.
 
-    into: contiguous, of the tensor's shape, any dtype and device: filled and returned. On a GPU it is filled when the
-          file is closed. None: a tensor of its own, in the file's dtype.
+    into: a contiguous tensor of the same shape, with any dtype and device, which is filled and returned. On a GPU it is
+          filled when the file is closed. None: a new tensor on the CPU with the file's dtype.
     """
 
     def __call__(self, name: str, into: torch.Tensor | None = None) -> torch.Tensor: ...
 
 
 def open_weights(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
-    """A reader of single tensors, and the shapes of all. `stack` closes the file.
+    """Open a weight file and return a reader of single tensors and the shapes of all tensors. `stack` closes the file.
 
-    Raises CheckpointError for a file that is damaged or of another kind, at once or from the reader; what means that
-    memory ran out is raised as it comes.
+    Both this function and the reader raise CheckpointError if the file is damaged or of another kind. Errors that mean
+    that memory ran out are not converted.
     """
     try:
         faults.point("load")
@@ -68,14 +68,17 @@ def open_weights(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
 
 
 def _open_safetensors(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
-    """The library checks the header, against the size of the file too; the numbers are read without its mapping."""
+    """Open a safetensors file. The library checks the header and the size of the file; the values are read without it.
+
+    This avoids the library's mapping of the file.
+    """
     with safe_open(path, framework="pt") as handle:
         shapes = {name: list(handle.get_slice(name).get_shape()) for name in handle.keys()}  # noqa: SIM118
     file = stack.enter_context(open_regular(path))
     size = int.from_bytes(file.read(8), "little")
     header = json.loads(file.read(size))
-    block = torch.empty(BLOCK, dtype=torch.uint8)  # one for all: what comes and goes between weights leaves holes
-    on_gpu: list[ParallelReader] = []  # one, as soon as it is needed
+    block = torch.empty(BLOCK, dtype=torch.uint8)  # reused: temporary buffers between weights would fragment memory
+    on_gpu: list[ParallelReader] = []  # at most one, created when it is needed
 
     def read(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
         entry = header[name]
@@ -100,28 +103,28 @@ def _open_safetensors(path: Path, stack: ExitStack) -> tuple[Read, Shapes]:
 
 
 def _fill(tensor: torch.Tensor, file: BinaryIO, dtype: torch.dtype, block: torch.Tensor) -> None:
-    """Fill a contiguous tensor with the numbers of `dtype` that come next. Raises OSError."""
+    """Fill a contiguous tensor with the next values of the file, which are of type `dtype`. Raises OSError."""
     flat = tensor.view(-1)
     if tensor.is_cpu and tensor.dtype == dtype:
         read_all(file, flat)
         return
-    numbers = block.view(dtype)
-    for part in flat.split(len(numbers)):
-        read_all(file, numbers[: len(part)])
-        part.copy_(numbers[: len(part)])
+    values = block.view(dtype)
+    for part in flat.split(len(values)):
+        read_all(file, values[: len(part)])
+        part.copy_(values[: len(part)])
 
 
 def _open_pickle(path: Path) -> tuple[Read, Shapes]:
-    # Files of torch before 1.6 are no zip archives and can't be mapped.
+    # Files of torch before 1.6 are not zip archives and can't be mapped.
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # about what is refused below
+        warnings.simplefilter("ignore")  # about tensors that are refused below
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     tensors = loaded.get("state_dict", loaded)
     for name, value in tensors.items():
         if not isinstance(name, str) or value.layout != torch.strided or value.is_meta:
             raise ValueError(f"{quoted(name)} is not a plain tensor with a name")
-        if value.nbytes > value.untyped_storage().nbytes():  # would be made of little and take what it claims
-            raise ValueError(f"{quoted(name)} claims more numbers than the file holds")
+        if value.nbytes > value.untyped_storage().nbytes():  # an expanded tensor, which a copy would materialize
+            raise ValueError(f"{quoted(name)} claims more values than the file contains")
 
     def read(name: str, into: torch.Tensor | None = None) -> torch.Tensor:
         tensor = tensors[name]

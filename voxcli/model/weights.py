@@ -1,8 +1,9 @@
-"""From a checkpoint folder to a model in memory.
+"""Loads a checkpoint folder into a model.
 
-Names and shapes of every tensor are compared with what config.json asks for before anything is allocated. On the way
-in, query, key and value become one matrix, gate and up another, weight norm is folded into weights, and muP's scales
-into the matrices they multiply. One tensor at a time: at the peak there is little more than the model itself.
+The names and shapes of all tensors are compared with those that config.json requires before memory is allocated. While
+reading, query, key and value are stacked into one matrix, gate and up into another, and weight norm is folded into the
+weights. muP's scales are then folded into the matrices. Tensors are read one at a time, so the peak memory is little
+more than the model.
 """
 
 from __future__ import annotations
@@ -27,19 +28,21 @@ from voxcli.model.vae import CausalConv, CausalTransposedConv
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weightfile import Read, Shapes, open_weights
 
-VAE = "audio_vae."  # before the names of its tensors, which have a file of their own
+VAE = "audio_vae."  # prefix of the names of the VAE's tensors, which are in a separate file
 
-# In the files but of no use to synthesis: the VAE's training head, and a table that config.json repeats.
+# Tensors of the VAE that inference does not need: a training head, and a table that config.json repeats.
 UNUSED = ("encoder.fc_logvar.", "decoder.sr_bin_boundaries")
 
 
 def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto", lora: Path | None = None) -> VoxCPM2:
-    """Load a checkpoint for inference; the audio VAE stays in float32 whatever `dtype` is.
+    """Load a checkpoint for inference. The audio VAE is always in float32.
 
-    lora: the folder of an adapter to merge into the weights.
+    device: auto, cpu, cuda, cuda:N or mps.
+    dtype:  auto, float32, bfloat16 or float16.
+    lora:   the folder of an adapter to merge into the weights.
 
-    Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError. What costs little is looked at
-    before a weight is read.
+    Raises ModelNotFound, CheckpointError (naming the file or tensor) or DeviceError. Everything that is quick to check
+    is checked before weights are read.
     """
     folder = Path(folder)
     config = check_folder(folder)
@@ -68,17 +71,17 @@ def load_model(folder: Path | str, *, device: str = "auto", dtype: str = "auto",
 def _open_parts(
     folder: Path, model: VoxCPM2, stack: ExitStack, lora: Path | None
 ) -> dict[str, tuple[Read, dict[str, _Sources]]]:
-    """For the language model ("") and the audio VAE a reader, and how each of their tensors is made of the file's."""
-    wanted: dict[str, dict[str, torch.Tensor]] = {"": {}, VAE: {}}
+    """Return a reader and the sources of each tensor, by prefix: "" for the language model, VAE for the audio VAE."""
+    expected: dict[str, dict[str, torch.Tensor]] = {"": {}, VAE: {}}
     for name, value in model.state_dict().items():
         prefix = VAE if name.startswith(VAE) else ""
-        wanted[prefix][name.removeprefix(prefix)] = value
+        expected[prefix][name.removeprefix(prefix)] = value
     adapter = read_lora(lora, lambda path: open_weights(path, stack)) if lora is not None else None
     parts = {}
     for prefix, files in (("", MODEL_FILES), (VAE, VAE_FILES)):
         path = pick_file(folder, files)
         read, shapes = open_weights(path, stack)
-        owner = {name: model.get_submodule((prefix + name).rpartition(".")[0]) for name in wanted[prefix]}
+        owner = {name: model.get_submodule((prefix + name).rpartition(".")[0]) for name in expected[prefix]}
         recipe = {name: _sources(name, module) for name, module in owner.items()}
         _compare(path, recipe, shapes)
         if adapter is not None and not prefix:
@@ -88,7 +91,10 @@ def _open_parts(
 
 
 def encoder_identity(folder: Path) -> str:
-    """A digest of what turns a voice into patches: latents of one model fit another where it is the same."""
+    """Return a digest of the voice encoder. Models with the same digest can use each other's encoded voices.
+
+    Reads the weights of the encoder. Raises ModelNotFound or CheckpointError.
+    """
     config = check_folder(folder)
     digest = hashlib.sha256(f"{config.patch_size} {config.audio_vae_config.sample_rate}\n".encode())
     with ExitStack() as stack:
@@ -101,7 +107,7 @@ def encoder_identity(folder: Path) -> str:
 
 
 def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:
-    """What every way of making a model ends with: position tables built, ready for inference."""
+    """Finish a model whose weights are loaded: build the position tables, fold norms, prepare it for inference."""
     for module in model.modules():
         if isinstance(module, Rope):
             module.build(device)
@@ -111,15 +117,20 @@ def finish(model: VoxCPM2, device: torch.device) -> VoxCPM2:
 
 
 def folds_norms(device: torch.device, dtype: torch.dtype) -> bool:
-    """On a GPU in bfloat16: rows that are not normalized yet want float32's range, and float32 is for the reference's
-    own numbers.
+    """Return whether the weights of norms are folded into matrices: on CUDA in bfloat16.
+
+    Not in float16, because products of rows that are not normalized need the range of float32, and not in float32,
+    which is for results equal to the reference's.
     """
     return device.type == "cuda" and dtype == torch.bfloat16
 
 
 @dataclass(frozen=True)
 class _Sources:
-    """Which tensors of the file make one of ours: by `fold`, or one below the other."""
+    """The tensors of the file that a tensor of the model is made from.
+
+    fold: computes it from them; None: they are stacked along the first axis.
+    """
 
     names: list[str]
     shapes: list[list[int]]
@@ -166,10 +177,10 @@ def _compare(path: Path, recipe: dict[str, _Sources], shapes: Shapes) -> None:
         raise CheckpointError(f"{path}: tensor {missing[0]} is missing{_more(missing)}")
     surplus = sorted(name for name in shapes.keys() - expected.keys() if not name.startswith(UNUSED))
     if surplus:
-        raise CheckpointError(f"{path}: tensor {surplus[0]} belongs to no part of the model{_more(surplus)}")
+        raise CheckpointError(f"{path}: tensor {surplus[0]} is not part of the model{_more(surplus)}")
     for name, shape in expected.items():
         if shapes[name] != shape:
-            raise CheckpointError(f"{path}: tensor {name} has shape {shapes[name]}, config.json asks for {shape}")
+            raise CheckpointError(f"{path}: tensor {name} has shape {shapes[name]}, but config.json requires {shape}")
 
 
 def _more(names: list[str]) -> str:
@@ -177,7 +188,7 @@ def _more(names: list[str]) -> str:
 
 
 def _fold_mup(state: dict[str, torch.Tensor], config: ModelConfig) -> None:
-    """muP scales the embedding and each residual branch; a scaled matrix gives the same and costs nothing later."""
+    """Fold muP's scales into the embedding and into the last matrix of each residual branch."""
     if not config.lm_config.use_mup:
         return
     state["base_lm.embed_tokens.weight"].mul_(config.lm_config.scale_emb)

@@ -144,7 +144,7 @@ class Session:
         if running.error is not None:
             return
         if clip.audio is None:
-            self._give_up(running, SynthesisError(clip.error or f"the engine gave no audio ({clip.stop_reason})"))
+            self._give_up(running, SynthesisError(clip.error or f"the engine returned no audio ({clip.stop_reason})"))
             return
         now = time.perf_counter()
         running.began = min(running.began, now - clip.timings.generate_s - clip.timings.decode_s)
