@@ -1,4 +1,4 @@
-"""Captured steps against eager ones on a real card: every bucket, every fill, poisoned padding, many replays."""
+"""Captured steps against eager ones on a GPU: every bucket, every number of rows, poisoned padding, many replays."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"),
 ]
 
-# Heads of 64, as FlashAttention and the fused kernels have them in every real checkpoint.
+# Head dimension 64, because that of the tiny model, 16, is too small for the fused local attention.
 WIDE = {
     "lm_config.kv_channels": 64,
     "encoder_config.kv_channels": 64,
@@ -57,11 +57,11 @@ def same_length_requests(model: VoxCPM2, count: int, patches: int) -> list:  # t
 
 
 @pytest.mark.parametrize("bucket", BUCKETS)
-def test_replay_equals_eager_for_every_fill_of_a_bucket(model: VoxCPM2, bucket: int) -> None:
+def test_replay_equals_eager_for_every_number_of_rows(model: VoxCPM2, bucket: int) -> None:
     below = max((b for b in BUCKETS if b < bucket), default=0)
     graphs = Engine(model, EngineConfig(max_batch=bucket))
     eager = Engine(model, EngineConfig(max_batch=bucket, graphs=False))
-    assert graphs.runner.graphs is not None, "graphs need vLLM's attention on this machine"
+    assert graphs.runner.graphs is not None, "graphs need vLLM's attention"
     for count in range(below + 1, bucket + 1):
         requests = same_length_requests(model, count, 4)
         ours, theirs = run(graphs, requests), run(eager, requests)
@@ -71,7 +71,7 @@ def test_replay_equals_eager_for_every_fill_of_a_bucket(model: VoxCPM2, bucket: 
 
 @pytest.mark.parametrize("steps", [2, 5, 10])
 def test_replay_equals_eager_with_two_solvers_in_a_batch(model: VoxCPM2, steps: int) -> None:
-    """All rows end with the same step, so each solver's rows run in one bucket."""
+    """All rows end in the same step, so the rows of each solver always run in the same bucket."""
     base = {"layout": "reference", "steps": steps, "min_len": 5, "max_len": 6, "attempts": 1}
     solvers = [SOLVERS[i % 2] for i in range(14)]
     requests = [request(model, f"{i}", "hello world", seed=i, voice=i, solver=s, **base) for i, s in enumerate(solvers)]
@@ -80,7 +80,7 @@ def test_replay_equals_eager_with_two_solvers_in_a_batch(model: VoxCPM2, steps: 
     ours, theirs, of_euler = run(captured, requests), run(eager, requests), run(eager, others)
     for i, solver in enumerate(solvers):
         assert_same(ours[f"{i}"], theirs[f"{i}"], 1e-6)
-        if solver == "ab2":  # by more than its last bits
+        if solver == "ab2":  # the solvers differ by more than rounding
             gap = (ours[f"{i}"].latents[0] - of_euler[f"{i}"].latents[0]).abs().max()  # type: ignore[index]
             assert gap > 0.02
 
@@ -104,9 +104,9 @@ def test_poisoned_rows_and_pages_change_nothing(model: VoxCPM2) -> None:
 
 
 def test_a_prefill_is_the_same_before_and_after_its_capture(model: VoxCPM2) -> None:
-    """All clips have one length, one number of solver steps and one attempt, so every step runs 16 rows in the bucket
-    of 16: which bucket runs fewer rows depends on what was captured before, and products of another size round
-    differently.
+    """All clips have the same length, solver steps and one attempt, so every step runs 16 rows in the bucket of 16.
+
+    The bucket of fewer rows depends on the graphs captured before, and products of other sizes round differently.
     """
     sampling = {"min_len": 11, "max_len": 12, "attempts": 1}
 
@@ -127,32 +127,32 @@ def test_a_prefill_is_the_same_before_and_after_its_capture(model: VoxCPM2) -> N
     assert engine.runner.prefill_graphs.sizes
 
 
-def test_a_thousand_replays_drift_nowhere(model: VoxCPM2) -> None:
+def test_a_thousand_replays_give_the_same_clips_and_take_no_memory(model: VoxCPM2) -> None:
     engine = Engine(model, EngineConfig(max_batch=8))
     requests = same_length_requests(model, 8, 20)
     first = run(engine, requests)
     allocated = torch.cuda.memory_allocated()
-    for _ in range(50):  # of 20 replays
+    for _ in range(50):  # 20 replays each
         again = run(engine, requests)
         for name, clip in first.items():
             assert_same(again[name], clip, 1e-6)
-    # A block that another stream used last is given back a moment later; one patch kept of each request is 400 KiB.
+    # Blocks last used on another stream are freed slightly later. Keeping one patch of each request would take 400 KiB.
     assert torch.cuda.memory_allocated() < allocated + 2**16
 
 
 def test_garbage_with_graphs_in_it_does_not_break_a_capture(model: VoxCPM2) -> None:
-    notes: list[str] = []
-    capturer = Capturer(model.device, notes.append)
+    messages: list[str] = []
+    capturer = Capturer(model.device, messages.append)
     numbers = torch.arange(4, device=model.device)
     calls = itertools.count()
     garbage: list[object] = [capturer.capture(lambda x: x + 1, (numbers,), "a", "b")]
 
     def work(x: torch.Tensor) -> torch.Tensor:
-        if next(calls) == 2:  # two warm-ups come before the capture
+        if next(calls) == 2:  # the call of the capture, after two warm-ups
             garbage.append(list(garbage))
             garbage[-1].append(garbage[-1])  # type: ignore[attr-defined]
             garbage.clear()
-            assert [[] for _ in range(1000)]  # enough for a collection
+            assert [[] for _ in range(1000)]  # triggers a collection
         return x + 2
 
     thresholds = gc.get_threshold()
@@ -161,6 +161,6 @@ def test_garbage_with_graphs_in_it_does_not_break_a_capture(model: VoxCPM2) -> N
         captured = capturer.capture(work, (numbers,), "c", "d")
     finally:
         gc.set_threshold(*thresholds)
-    assert not notes
+    assert not messages
     assert captured is not None
     assert captured.replay(torch.tensor([5, 6, 7, 8])).tolist() == [7, 8, 9, 10]

@@ -1,4 +1,4 @@
-"""Memory that runs out on a real card, with a model of full size."""
+"""Running out of memory on a GPU, with a model of full size."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU"),
 ]
 MANY, PATCHES = 256, 6
-LESS, TRIES = 0.7, 12  # memory each time, until it is too little for all at once
+FACTOR, TRIES = 0.7, 12  # by which the memory is reduced until it is too little for all requests at once
 
 
 @pytest.fixture(scope="module")
@@ -41,42 +41,42 @@ def requests(model: VoxCPM2, count: int) -> list[Request]:
     return [request(model, f"{i}", "hello", seed=i, min_len=PATCHES - 1, max_len=PATCHES) for i in range(count)]
 
 
-def forget() -> None:
-    """Engines of before are garbage that refers to itself, and hold a cache each."""
+def free_memory() -> None:
+    """Collect the engines of earlier tests, which contain reference cycles and have a cache each."""
     gc.collect()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
 
 
 def extra(model: VoxCPM2, count: int) -> int:
-    """Bytes that the card gives while `count` requests at once run, beside what their engine takes when it is made."""
-    forget()
+    """Return the bytes that running `count` concurrent requests takes in addition to the memory of a new engine."""
+    free_memory()
     engine = Engine(model, EngineConfig(max_batch=count, pages=4096))
     before = torch.cuda.memory_reserved()
     run(engine, requests(model, count))
     return torch.cuda.max_memory_reserved() - before
 
 
-def remarks_with(model: VoxCPM2, allowed: float) -> list[str]:
-    """What an engine says that may take so many bytes beside its cache, while it makes MANY clips and loses none."""
-    forget()
+def messages_with(model: VoxCPM2, allowed: float) -> list[str]:
+    """Run MANY requests with `allowed` bytes beside the cache; none may fail. Returns the engine's messages."""
+    free_memory()
     torch.cuda.set_per_process_memory_fraction(1.0)
-    said: list[str] = []
-    engine = Engine(model, EngineConfig(max_batch=MANY, pages=4096), said.append)
+    messages: list[str] = []
+    engine = Engine(model, EngineConfig(max_batch=MANY, pages=4096), messages.append)
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved() + allowed) / total)
     clips = run(engine, requests(model, MANY))
-    print(f"{allowed / 2**20:.0f} MiB for {MANY} requests: {said}")
+    print(f"{allowed / 2**20:.0f} MiB for {MANY} requests: {messages}")
     assert len(clips) == MANY
     assert {(clip.error, clip.patches) for clip in clips.values()} == {(None, PATCHES)}
     engine.check_integrity()
-    assert bool(said) == bool(engine.counters.shrinks)
-    return said
+    assert bool(messages) == bool(engine.counters.shrinks)
+    return messages
 
 
-def test_memory_that_runs_out_halves_the_largest_bucket_and_loses_nothing(model: VoxCPM2, no_limit: None) -> None:
-    extra(model, 1)  # libraries take their own memory when first used
+def test_running_out_of_memory_halves_the_batch_and_loses_no_request(model: VoxCPM2, no_limit: None) -> None:
+    extra(model, 1)  # libraries allocate memory when first used
     enough = extra(model, MANY)
-    tries = (remarks_with(model, enough * LESS**less) for less in range(TRIES))
-    said = next((said for said in tries if said), [])
-    assert said and all(remark.startswith("out of memory with ") for remark in said)
+    tries = (messages_with(model, enough * FACTOR**exponent) for exponent in range(TRIES))
+    messages = next((messages for messages in tries if messages), [])
+    assert messages and all(message.startswith("out of memory with ") for message in messages)

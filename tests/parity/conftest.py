@@ -1,4 +1,4 @@
-"""Checkpoints and voices that the reference package and this one are both given."""
+"""Checkpoints and voices for both the reference package and this one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.checkpoints import write_checkpoint
 
 VARIANTS = {
     "tiny": {},
-    # muP scales, RoPE in the residual LM, the short rope factors, a patch of 12 numbers (its noise is drawn one by one)
+    # muP, RoPE in the residual LM, the short rope factors, patches of 12 values (noise is drawn patch by patch)
     "mup": {
         "lm_config.use_mup": True,
         "residual_lm_no_rope": False,
@@ -31,7 +31,7 @@ def random_checkpoint(request: pytest.FixtureRequest, tmp_path_factory: pytest.T
 
 @pytest.fixture(scope="session")
 def voices(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Two 16 kHz voices of 1.3 and 0.9 s: humming with some breath, of no whole number of patches."""
+    """Two 16 kHz voices of 1.3 and 0.9 s: a hum with some noise, whose lengths are no multiples of a patch."""
     folder = tmp_path_factory.mktemp("voices")
     paths = {}
     for name, pitch, seconds in (("reference", 140.0, 1.3), ("prompt", 210.0, 0.9)):

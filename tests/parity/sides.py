@@ -1,4 +1,4 @@
-"""One checkpoint in the reference package and in this one, given the same text, voices and seed."""
+"""Runs one checkpoint in the reference package and in this one with the same text, voices and seed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Theirs:
         self.voices = voices
 
     def speak(self, text: str, layout: str, seed: int, **settings: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """Latents [patches, patch_size, feat_dim] and audio [samples]."""
+        """Return latents [patches, patch_size, feat_dim] and audio [samples]."""
         cache: dict[str, Any] = {}
         if layout in ("reference", "both"):
             cache["reference_wav_path"] = str(self.voices["reference"])
@@ -41,7 +41,11 @@ class Theirs:
 
 
 class Ours:
-    """This package, on a CPU in float32. voices: as for `Theirs`; requests: how many will come, None: unknown."""
+    """This package, on a CPU in float32.
+
+    voices:   as for `Theirs`.
+    requests: total number of requests; None: unknown.
+    """
 
     def __init__(self, folder: Path, voices: Mapping[str, Path], lora: Path | None = None, requests: int | None = None):
         self.model = load_model(folder, device="cpu", dtype="float32", lora=lora)

@@ -1,7 +1,7 @@
-"""The same latents as the reference package at the full model's size: random weights, float32, a few patches.
+"""The latents equal those of the reference package at the full model's size: random weights, float32, a few patches.
 
-Minutes and 14 GiB of memory: one model is loaded at a time. VOXCPM2_FULL_SIZE names a folder that `python -m
-tests.fullsize FOLDER` wrote; without it one is written for these tests and taken away again.
+Takes minutes and 14 GiB of memory; only one model is loaded at a time. VOXCPM2_FULL_SIZE can name a folder written by
+`python -m tests.fullsize FOLDER`. Otherwise one is written for these tests and removed afterwards.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.long
 FOLDER = "VOXCPM2_FULL_SIZE"
 MEMORY, DISK = 14 * GIB, 6 * GIB
 TEXT, SEED, PATCHES, STEPS = "hello world", 4, 3, 3
-# Latents are about 1; sums of 2,048 and more are rounded in another order. Seen so far: 4.8e-6 to 6.5e-6 in the four
-# layouts and with a LoRA, on an Intel Xeon with one thread.
-CLOSE = 1e-5
+# Latents are about 1 in magnitude; sums of 2,048 and more terms are rounded in another order. Differences observed so
+# far: 4.8e-6 to 6.5e-6 in the four layouts and with a LoRA, on an Intel Xeon with one thread.
+TOLERANCE = 1e-5
 RANK, ALPHA = 4, 2
 
 Latents = dict[str, torch.Tensor]  # by layout: [PATCHES, patch_size, feat_dim]
@@ -36,18 +36,18 @@ Latents = dict[str, torch.Tensor]  # by layout: [PATCHES, patch_size, feat_dim]
 
 @pytest.fixture(scope="module")
 def full_size(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    import_reference()  # skips where it is not installed
+    import_reference()  # skips the test if it is not installed
     free = available_memory()
     if free is not None and free < MEMORY:
-        pytest.skip(f"needs {MEMORY / GIB:.0f} GiB of free memory, {free / GIB:.1f} are here")
+        pytest.skip(f"needs {MEMORY / GIB:.0f} GiB of free memory, {free / GIB:.1f} are available")
     if folder := os.environ.get(FOLDER):
         yield Path(folder)
         return
-    made = tmp_path_factory.mktemp("full-size")
-    if (room := shutil.disk_usage(made).free) < DISK:
-        pytest.skip(f"needs {DISK / GIB:.0f} GiB in {made}, {room / GIB:.1f} are there; {FOLDER} names another folder")
-    yield write_full_checkpoint(made / "model")
-    shutil.rmtree(made)
+    temporary = tmp_path_factory.mktemp("full-size")
+    if (space := shutil.disk_usage(temporary).free) < DISK:
+        pytest.skip(f"needs {DISK / GIB:.0f} GiB in {temporary}, {space / GIB:.1f} are free; or set {FOLDER}")
+    yield write_full_checkpoint(temporary / "model")
+    shutil.rmtree(temporary)
 
 
 def theirs(folder: Path, voices: Mapping[str, Path], layouts: tuple[str, ...], lora: Path | None = None) -> Latents:
@@ -63,21 +63,21 @@ def ours(folder: Path, voices: Mapping[str, Path], layouts: tuple[str, ...], lor
     return {layout: clips[layout].latents for layout in layouts}  # type: ignore[misc]
 
 
-def furthest(found: Latents, expected: Latents) -> dict[str, float]:
-    """By layout, how far a number is from its own at most; printed, for figures."""
+def differences(found: Latents, expected: Latents) -> dict[str, float]:
+    """Return the maximum absolute difference by layout. Also prints them."""
     assert {layout: latents.shape for layout, latents in found.items()} == {
         layout: latents.shape for layout, latents in expected.items()
     }
-    apart = {layout: float((found[layout] - expected[layout]).abs().max()) for layout in expected}
-    print("\n" + "\n".join(f"{layout:14}{distance:.1e}" for layout, distance in apart.items()))
-    return apart
+    maxima = {layout: float((found[layout] - expected[layout]).abs().max()) for layout in expected}
+    print("\n" + "\n".join(f"{layout:14}{distance:.1e}" for layout, distance in maxima.items()))
+    return maxima
 
 
 def test_latents_equal_the_reference(full_size: Path, voices: dict[str, Path]) -> None:
     expected = theirs(full_size, voices, LAYOUTS)
     found = ours(full_size, voices, LAYOUTS)
     assert all(len(latents) == PATCHES and latents.std() > 0.1 for latents in expected.values())
-    assert max(furthest(found, expected).values()) <= CLOSE
+    assert max(differences(found, expected).values()) <= TOLERANCE
 
 
 def test_a_lora_equals_the_reference(full_size: Path, voices: dict[str, Path], tmp_path: Path) -> None:
@@ -85,5 +85,5 @@ def test_a_lora_equals_the_reference(full_size: Path, voices: dict[str, Path], t
     layouts = LAYOUTS[:1]
     expected = theirs(full_size, voices, layouts, lora)
     found, plain = ours(full_size, voices, layouts, lora), ours(full_size, voices, layouts)
-    assert max(furthest(found, expected).values()) <= CLOSE
-    assert min(furthest(plain, expected).values()) > 0.01, "the adapter changes speech"
+    assert max(differences(found, expected).values()) <= TOLERANCE
+    assert min(differences(plain, expected).values()) > 0.01, "the adapter must change the latents"

@@ -1,4 +1,4 @@
-"""The same audio as the reference package: float32 on a CPU, same seed, all four layouts."""
+"""The audio equals that of the reference package: on a CPU in float32, with the same seed, in all four layouts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_random_checkpoint(pair: Pair, layout: str) -> None:
 
 @pytest.mark.parametrize(("steps", "cfg"), [(2, 2.0), (5, 1.0), (25, 3.0), (60, 1.5)])
 def test_steps_and_cfg(pair: Pair, steps: int, cfg: float) -> None:
-    """60 steps have two still ones at the start."""
+    """With 60 steps the first two have zero velocity."""
     clip = pair.ours.speak([pair.ours.request("a", "hello", "zero-shot", seed=3, steps=steps, cfg=cfg, attempts=1)])[
         "a"
     ]
@@ -62,8 +62,8 @@ def test_min_and_max_length(pair: Pair, min_len: int, max_len: int) -> None:
 
 
 @pytest.mark.parametrize("ratio", [0.7, 1.5, 6.0])
-def test_bad_cases_are_run_again_alike(pair: Pair, ratio: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At a retry the reference goes on with its generator, here attempt n has seed + n - 1: it is made to as well."""
+def test_retries_of_bad_cases(pair: Pair, ratio: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference would continue with the same generator; the test seeds its attempt n with seed + n - 1, as here."""
     inner = pair.theirs.model._inference
     for seed in range(4):
         attempts = []

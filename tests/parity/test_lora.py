@@ -1,7 +1,7 @@
-"""A merged LoRA speaks as the reference package does with the same files.
+"""With a merged LoRA the latents equal those of the reference package with the same files.
 
-Merged, sums are rounded elsewhere than in the reference; where such an error meets an edge of FSQ the clips part ways.
-So the clips are short.
+Merging changes the rounding of sums. If such an error crosses a rounding boundary of FSQ, the rest of the clip differs.
+The clips are therefore short.
 """
 
 from __future__ import annotations
@@ -48,4 +48,6 @@ def test_latents_equal_the_reference(random_checkpoint: Path, tmp_path: Path, ra
         assert clip.patches == len(latents)
         torch.testing.assert_close(clip.latents, latents, atol=1e-4, rtol=0)
         shared = min(clip.patches, plain[text].patches)
-        assert (clip.latents[:shared] - plain[text].latents[:shared]).abs().max() > 0.01, "the adapter changes speech"
+        assert (clip.latents[:shared] - plain[text].latents[:shared]).abs().max() > 0.01, (
+            "the adapter must change the latents"
+        )

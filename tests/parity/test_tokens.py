@@ -1,4 +1,4 @@
-"""Token ids equal those of the reference's wrapper around LlamaTokenizerFast."""
+"""Token ids equal those of the reference package's wrapper around LlamaTokenizerFast."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ TEXTS = [
 
 
 def wrapped(folder: Path, *, rebuilt: bool) -> Callable[[str], list[int]]:
-    """The reference's wrapper. rebuilt: around LlamaTokenizerFast as the installed transformers make it.
+    """Return the reference package's wrapper.
 
-    From version 5 on transformers build that class anew from the vocabulary, with other rules than tokenizer.json has
-    for spaces at the start and for characters outside the vocabulary; version 4 took the file as it is, which is what
-    checkpoints were trained with.
+    rebuilt: wrap LlamaTokenizerFast as the installed transformers creates it. Since version 5 transformers builds that
+             class from the vocabulary, with other rules than tokenizer.json for leading spaces and for characters
+             outside the vocabulary. Version 4, with which checkpoints were trained, used the file unchanged.
     """
     import_reference()
     import transformers
@@ -44,8 +44,8 @@ def wrapped(folder: Path, *, rebuilt: bool) -> Callable[[str], list[int]]:
 
     if rebuilt:
         return mask_multichar_chinese_tokens(transformers.LlamaTokenizerFast.from_pretrained(folder))
-    as_it_is = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>")
-    return mask_multichar_chinese_tokens(as_it_is)
+    unchanged = transformers.PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"), unk_token="<unk>")
+    return mask_multichar_chinese_tokens(unchanged)
 
 
 def ours(folder: Path) -> Tokenizer:
@@ -61,7 +61,7 @@ def test_ids_equal_the_reference(random_checkpoint: Path, text: str) -> None:
     "text", [*TEXTS, " hello", "  two", "▁你好", "a</s> b", "20 °C.", "say <|audio_start|> x", " "]
 )
 @pytest.mark.parametrize("voice", ["tiny", "demo"])
-def test_ids_equal_the_reference_on_the_file_as_it_is(
+def test_ids_equal_the_reference_with_the_unchanged_file(
     random_checkpoint: Path, demo_voice: Path, voice: str, text: str
 ) -> None:
     folder = demo_voice if voice == "demo" else random_checkpoint
@@ -71,12 +71,12 @@ def test_ids_equal_the_reference_on_the_file_as_it_is(
 def test_han_pairs_are_split(random_checkpoint: Path) -> None:
     tokenizer = ours(random_checkpoint)
     assert len(tokenizer.encode("hello")) == 1, "the tiny tokenizer merges words"
-    assert len(tokenizer.encode("大学生")) == 1 + 3, "a word mark and three characters, though one token exists"
+    assert len(tokenizer.encode("大学生")) == 1 + 3, "a word mark and three characters, although a single token exists"
 
 
 @pytest.fixture(scope="module")
 def full_size(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the config and a tokenizer of the full model's size, without weights."""
+    """A folder with the config and a tokenizer of the full model's size, but without weights."""
     folder = tmp_path_factory.mktemp("full-size")
     (folder / "config.json").write_text(json.dumps(full_config()))
     write_tokenizer(folder, VOCABULARY, HAN_CHARS, merges())
