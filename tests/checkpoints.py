@@ -1,7 +1,7 @@
 """Tiny random checkpoints in VoxCPM2's format, written under the reference's tensor names.
 
-They have every part of a real one: heads are narrower than hidden / heads, the tokenizer merges words and Han pairs.
-The stop head fires at random after some patches, so clips of one checkpoint end at different lengths.
+They have all parts of a real one: kv_channels differs from hidden / heads, and the tokenizer merges words and Han
+pairs. The stop head fires at random after some patches, so the clips of a checkpoint have different lengths.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def tiny_config(**changes: Any) -> dict[str, Any]:
 
 
 def change(config: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Change `config` in place, as described for `tiny_config`, and return it."""
     for name, value in changes.items():
         *outer, last = name.split(".")
         section = config
@@ -112,7 +113,7 @@ def write_weights(folder: Path, config: dict[str, Any], seed: int, dtype: torch.
 
 
 def write_tokenizer(folder: Path, vocab_size: int, han: Sequence[str] = HAN, merges: Sequence[str] = MERGES) -> None:
-    """A BPE tokenizer of `vocab_size` ids: marks, ASCII, Han characters, what the merges make, bytes."""
+    """Write a BPE tokenizer with `vocab_size` ids: special tokens, ASCII, Han characters, merged tokens, bytes."""
     vocab = {name: i for i, name in SPECIAL.items()} | {"▁": 3}
     vocab |= {chr(code): code - 29 for code in range(33, 127)}  # ids 4 .. 97
     first = 105
@@ -120,7 +121,7 @@ def write_tokenizer(folder: Path, vocab_size: int, han: Sequence[str] = HAN, mer
         if token not in vocab:
             vocab[token] = first
             first += 1
-    assert first <= vocab_size - 256, f"{first} ids and 256 bytes are more than {vocab_size}"
+    assert first <= vocab_size - 256, f"{first} ids and 256 bytes exceed {vocab_size}"
     vocab |= {f"<0x{byte:02X}>": vocab_size - 256 + byte for byte in range(256)}
     for i in set(range(vocab_size)) - set(vocab.values()):
         vocab[f"<|reserved_{i}|>"] = i
@@ -172,7 +173,7 @@ def write_tokenizer(folder: Path, vocab_size: int, han: Sequence[str] = HAN, mer
 
 
 class _Draw:
-    """Random tensors by name; matrices are scaled so that signals keep their size from layer to layer."""
+    """Draws random tensors by name. Matrices are scaled so that signals keep their magnitude from layer to layer."""
 
     def __init__(self, generator: torch.Generator, dtype: torch.dtype = torch.float32):
         self.generator, self.dtype = generator, dtype
@@ -203,7 +204,7 @@ class _Draw:
 
     def conv(self, name: str, *shape: int, bias: int) -> None:
         self.normal(f"{name}.weight_v", *shape, std=1.0)
-        self.normal(f"{name}.weight_g", shape[0], 1, 1, std=0.05, mean=0.5)  # quiet enough for tanh at the end
+        self.normal(f"{name}.weight_g", shape[0], 1, 1, std=0.05, mean=0.5)  # keeps the final tanh out of saturation
         self.normal(f"{name}.bias", bias, std=0.05)
 
     def residual(self, name: str, channels: int, depthwise: bool) -> None:
@@ -233,7 +234,7 @@ def _language_tensors(
     for name in ("in_proj", "cond_proj"):
         draw.linear(f"{net}.{name}", wide, feat)
     draw.linear(f"{net}.out_proj", feat, wide)
-    draw.tensors[f"{net}.out_proj.weight"] *= 0.5  # gentle velocities: rounding errors are not blown up over the steps
+    draw.tensors[f"{net}.out_proj.weight"] *= 0.5  # small velocities do not amplify rounding errors over the steps
     for name in ("time_mlp", "delta_time_mlp"):
         draw.linear(f"{net}.{name}.linear_1", wide, wide)
         draw.linear(f"{net}.{name}.linear_2", wide, wide)
@@ -248,8 +249,8 @@ def _language_tensors(
     draw.linear("res_to_dit_proj", wide, hidden)
     draw.linear("fusion_concat_proj", hidden, 2 * hidden)
     draw.linear("stop_proj", hidden, hidden)
-    # A large positive bias makes the features of the stop head mostly positive, so a lower mean weight for "stop"
-    # than for "go on" makes stops rare without making them depend on anything but the hidden state.
+    # A large positive bias makes most features of the stop head positive. With a lower mean weight for "stop" than for
+    # "continue" stops are rare, and depend on the hidden state only.
     draw.tensors["stop_proj.bias"] += 2
     draw.linear("stop_head", 2, hidden, bias=False)
     draw.tensors["stop_head.weight"] *= 2
@@ -300,7 +301,7 @@ def tiny_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def brief_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a checkpoint whose stop head fires as soon as it may: clips are short and stop by themselves."""
+    """A checkpoint whose stop head fires at the first allowed patch, so that clips are short."""
     folder = write_checkpoint(tmp_path_factory.mktemp("brief") / "model")
     tensors = load_file(folder / "model.safetensors")
     tensors["stop_head.weight"] = torch.tensor([[-1.0], [1.0]]).expand(2, 32).contiguous()

@@ -1,4 +1,4 @@
-"""Start programs from tests with SIGINT handled as at a terminal, however the tests themselves were started.
+"""Start programs from tests with SIGINT handled as at a terminal, independently of how the tests were started.
 
 Under `nohup`, with `&` in a script and on many CI systems SIGINT is ignored. Children inherit that, Python then
 installs no handler, and a test that sends SIGINT would wait forever.

@@ -12,13 +12,13 @@ import torch
 
 from tests.checkpoints import brief_checkpoint, tiny_checkpoint
 from voxcli import demo_voice as packaged
-from voxcli import kernels  # before the first product: see there
+from voxcli import kernels  # must be imported before the first product; see its docstring
 
 __all__ = ["brief_checkpoint", "kernels", "tiny_checkpoint"]
 
-# Tiny models gain nothing from more threads, and on a busy machine the threads wait for each other.
+# Tiny models do not get faster with more threads, and on a busy machine threads wait for each other.
 torch.set_num_threads(1)
-os.environ["OMP_NUM_THREADS"] = "1"  # for the commands that tests start
+os.environ["OMP_NUM_THREADS"] = "1"  # for commands started by tests
 
 
 with suppress(ImportError):  # GPU tests run without hypothesis, too
@@ -33,25 +33,25 @@ DEFAULT = "not speech and not book and not long"  # as in pyproject.toml
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """The whole default suite runs in two processes, each with whole files; what is named or printed runs in one."""
+    """Run the default suite in two processes, distributed by file. Other selections, and -s, run in one process."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        return  # one of the two, which begins as the whole does
+        return  # one of the two processes, which has the same arguments
     option = config.option
-    whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS and option.markexpr == DEFAULT
-    if whole and option.capture != "no" and not option.usepdb and getattr(option, "numprocesses", 0) is None:
+    default_suite = config.args_source is pytest.Config.ArgsSource.TESTPATHS and option.markexpr == DEFAULT
+    if default_suite and option.capture != "no" and not option.usepdb and getattr(option, "numprocesses", 0) is None:
         option.numprocesses, option.dist = PROCESSES, "loadfile"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Share a cache folder between tests, so that facts about this machine are found out only once."""
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the user's cache folder. Tests share one, so that trials on this machine run only once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
 
 
 @pytest.fixture(autouse=True)
-def no_model_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def no_user_files(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Hide the user's models, presets and voices, and the network."""
     empty = tmp_path_factory.getbasetemp() / "empty-cache"
     for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):

@@ -1,4 +1,4 @@
-"""Work that is counted rather than timed: the same on every machine, however busy."""
+"""Count work instead of measuring time: the result is the same on every machine and under any load."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ROOT = str(Path(__file__).parent.parent)
 
 
 def lines_run(call: Callable[[], object]) -> int:
-    """Lines of the project that a call runs in this thread, each as often as it is run."""
+    """Return the number of lines of this project that a call executes in this thread, with repetitions."""
     count = 0
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

@@ -1,6 +1,6 @@
 """A random checkpoint with the names, shapes and sizes of openbmb/VoxCPM2: 2.3 billion parameters, 4.6 GB in bfloat16.
 
-python -m tests.fullsize FOLDER [float32|bfloat16]     writes one, with that dtype in its config.json
+`python -m tests.fullsize FOLDER [float32|bfloat16]` writes one. The dtype is that in config.json.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HAN_CHARS = [*HAN, *(chr(0x4E00 + i) for i in range(190) if chr(0x4E00 + i) not 
 
 
 def full_config(dtype: str = "float32") -> dict[str, Any]:
-    """Return config.json for the reference package. dtype: the dtype in which the reference runs it."""
+    """Return config.json as a dict. dtype: the dtype in which the reference package runs the model."""
     config: dict[str, Any] = copy.deepcopy(VOXCPM2)
     lm = config["lm_config"]
     lm |= {"bos_token_id": 1, "eos_token_id": 2, "scale_emb": 12, "dim_model_base": 256, "scale_depth": 1.4}
@@ -63,7 +63,7 @@ def merges() -> list[str]:
 
 
 def write_full_checkpoint(folder: Path, dtype: str = "float32") -> Path:
-    """Takes half a minute, 5 GB of memory and 5 GB of disk."""
+    """Write the checkpoint. Takes half a minute, 5 GB of memory and 5 GB of disk space."""
     config = full_config(dtype)
     write_weights(folder, config, seed=0, dtype=torch.bfloat16)
     write_tokenizer(folder, VOCABULARY, HAN_CHARS, merges())
@@ -71,7 +71,7 @@ def write_full_checkpoint(folder: Path, dtype: str = "float32") -> Path:
 
 
 def texts(count: int) -> list[str]:
-    """Words, Han, numbers, punctuation, other scripts and emoji, from one word to a paragraph; always the same."""
+    """Return fixed random texts of one word to a paragraph, with Han, numbers, punctuation, other scripts and emoji."""
     rng = random.Random(0)
 
     def word() -> str:

@@ -61,7 +61,7 @@ DOCUMENTS = {
 }
 
 
-def written(text: str) -> str:
+def regenerated(text: str) -> str:
     """Return a README with regenerated tables."""
     return MARKED.sub(lambda found: f"<!-- table: {found[1]} -->\n{TABLES[found[1]]()}\n<!-- end -->", text)
 
@@ -69,4 +69,4 @@ def written(text: str) -> str:
 if __name__ == "__main__":
     for name in DOCUMENTS:
         path = ROOT / name
-        path.write_text(written(path.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(regenerated(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,7 +1,7 @@
 """The reference implementation (PyPI `voxcpm` 2.0.3) for comparisons.
 
-Only its model is used. Its package initializers pull in a web demo, so an empty package stands in for them, and a
-few lines stand in for librosa, which it imports to read files.
+Only its model is used. The package's __init__ modules import a web demo, so they are replaced with empty packages.
+librosa, which the model imports to read files, is replaced with a few lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def import_reference() -> Any:
         pytest.skip("the reference package is missing: pip install --no-deps voxcpm==2.0.3")
     for needed in ("transformers", "einops"):
         pytest.importorskip(needed)
-    import transformers  # noqa: F401  (before the stand-ins: it looks for optional packages)
+    import transformers  # noqa: F401  (before the replacements, because it looks for optional packages)
 
     root = next(iter(spec.submodule_search_locations or []))
     _stand_in("librosa", load=_load_audio)
@@ -57,7 +57,7 @@ def _load_audio(path: str, sr: int, mono: bool) -> tuple[Any, int]:
 
 
 def load_reference(folder: Path, lora: Path | None = None) -> Any:
-    """The reference model of a checkpoint folder, with an adapter beside it: float32, CPU, not compiled."""
+    """Load a checkpoint folder with the reference package, optionally with a LoRA: float32, CPU, not compiled."""
     import json
 
     module = import_reference()
@@ -70,6 +70,6 @@ def load_reference(folder: Path, lora: Path | None = None) -> Any:
         model = module.VoxCPM2Model.from_local(str(folder), optimize=False, device="cpu", **adapted)
     if lora is not None:
         loaded, skipped = model.load_lora_weights(str(lora))
-        assert loaded and not skipped, "the reference takes every tensor of the adapter"
-    assert json.loads((folder / "config.json").read_text())["dtype"] == "float32", "comparisons are made in float32"
+        assert loaded and not skipped, "the reference must load every tensor of the adapter"
+    assert json.loads((folder / "config.json").read_text())["dtype"] == "float32", "comparisons need float32"
     return model

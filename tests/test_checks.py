@@ -1,4 +1,4 @@
-"""Every test can fail: it asserts, raises, or calls something in the tests that does."""
+"""Every test can fail: it asserts, raises, or calls a function in the tests that does."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CHECKS = {"raises", "warns", "fail", "assert_close", "exit"}  # functions of pyt
 
 
 class Function(NamedTuple):
-    """fails: for a reason of its own.  calls: names of what it calls."""
+    """A function. fails: it contains an assertion or similar; calls: names of the functions it calls."""
 
     name: str
     fails: bool
@@ -31,20 +31,20 @@ def read(function: ast.FunctionDef) -> Function:
     )
 
 
-def always_holds(node: ast.Assert) -> bool:
+def is_always_true(node: ast.Assert) -> bool:
     either = node.test.values if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or) else [node.test]
     return any(isinstance(each, ast.Tuple) or (isinstance(each, ast.Constant) and each.value) for each in either)
 
 
 def weak(sources: Iterable[str]) -> list[str]:
-    """Tests that check nothing, and assertions that hold whatever happens."""
+    """Return the names of tests that check nothing, and assertions that are always true."""
     nodes = [node for source in sources for node in ast.walk(ast.parse(source))]
     functions = [read(node) for node in nodes if isinstance(node, ast.FunctionDef)]
     known = set(CHECKS)
     while more := {each.name for each in functions if each.fails or each.calls & known} - known:
         known |= more
     return [each.name for each in functions if each.name.startswith("test_") and each.name not in known] + [
-        ast.unparse(node) for node in nodes if isinstance(node, ast.Assert) and always_holds(node)
+        ast.unparse(node) for node in nodes if isinstance(node, ast.Assert) and is_always_true(node)
     ]
 
 
@@ -52,7 +52,7 @@ def test_every_test_can_fail() -> None:
     assert weak(path.read_text(encoding="utf-8") for path in sorted(TESTS.rglob("*.py"))) == []
 
 
-def test_one_that_can_not_would_be_found() -> None:
+def test_a_test_that_can_not_fail_is_found() -> None:
     sources = [
         "def test_prints(): print(work())\ndef test_asserts(): assert work()\ndef test_calls(): run(1)",
         "def run(x): same(x, 1)\ndef same(x, y): assert x == y",

@@ -9,7 +9,7 @@ from voxcli.errors import AudioError, SynthesisError, as_vox_error, in_one_line,
 
 
 class LibraryError(Exception):
-    """As soundfile's: its text has a prefix."""
+    """Like an error of soundfile, whose text has a prefix."""
 
     def __init__(self) -> None:
         super().__init__("Error opening 'a.wav': Format not recognised.")
@@ -32,22 +32,22 @@ def test_an_error_in_one_line(error: BaseException, line: str, reason: str) -> N
     assert reason_of(error) == reason
 
 
-def test_the_first_line_alone() -> None:
+def test_only_the_first_line_of_a_message() -> None:
     error = RuntimeError("\n  Weights only load failed.\nRead the documentation, which is long.")
     assert reason_of(error, first_line=True) == "Weights only load failed"
     assert reason_of(RuntimeError("  \n"), first_line=True) == "RuntimeError"
 
 
-def test_an_endless_message_is_cut() -> None:
+def test_a_long_message_is_truncated() -> None:
     assert len(reason_of(ValueError("x" * 10_000))) == errors.MAX_MESSAGE
 
 
-def test_what_ends_one_job_is_an_error_for_people() -> None:
-    own = AudioError("a.wav: the file is empty")
-    assert as_vox_error(own) is own
-    unforeseen = as_vox_error(ZeroDivisionError("division\nby zero"))
-    assert type(unforeseen) is SynthesisError
-    assert str(unforeseen) == "unexpected ZeroDivisionError: division by zero"
+def test_any_error_is_converted_to_one_for_users() -> None:
+    known = AudioError("a.wav: the file is empty")
+    assert as_vox_error(known) is known
+    unexpected = as_vox_error(ZeroDivisionError("division\nby zero"))
+    assert type(unexpected) is SynthesisError
+    assert str(unexpected) == "unexpected ZeroDivisionError: division by zero"
 
 
 def test_examples_in_docstrings() -> None:

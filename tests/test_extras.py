@@ -10,7 +10,7 @@ import pytest
 from voxcli.extras import EXTRAS, install_hint, missing
 
 
-def test_the_extras_are_those_of_the_project(repository: Path) -> None:
+def test_extras_equal_those_of_pyproject(repository: Path) -> None:
     text = (repository / "pyproject.toml").read_text(encoding="utf-8")
     section = text.partition("[project.optional-dependencies]\n")[2].partition("\n[")[0]
     declared = {}
@@ -21,12 +21,12 @@ def test_the_extras_are_those_of_the_project(repository: Path) -> None:
     assert declared.keys() == {"test", "speech", "lint"}, "extras for developers only"
 
 
-def test_a_hint_installs_the_packages_themselves() -> None:
+def test_a_hint_names_the_packages() -> None:
     assert install_hint("normalize") == "pip install wetext inflect unicode-rbnf"
     assert install_hint("tables") == "pip install python-calamine"
 
 
-def test_what_is_missing_is_named_as_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_have_the_names_used_for_installation(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("voxcli.extras.find_spec", lambda name: object() if name == "wetext" else None)
     assert missing("normalize") == ["inflect", "unicode-rbnf"]
     assert missing("tables") == ["python-calamine"]

@@ -11,18 +11,18 @@ from voxcli import faults
 
 
 @pytest.fixture(autouse=True)
-def nothing_armed() -> Iterator[None]:
+def disarmed() -> Iterator[None]:
     yield
     faults.arm("")
 
 
-def test_nothing_happens_unarmed_or_at_another_point() -> None:
+def test_without_a_fault_at_a_point_nothing_happens() -> None:
     assert not any(faults.point(name) for name in faults.POINTS)
     faults.arm("rename:error")
     assert not faults.point("write")
 
 
-def test_a_fault_happens_once_at_its_passing() -> None:
+def test_a_fault_happens_once_when_its_point_is_passed_for_the_nth_time() -> None:
     faults.arm("rename:enospc:3")
     assert not faults.point("rename") and not faults.point("rename")
     with pytest.raises(OSError) as caught:
@@ -31,7 +31,7 @@ def test_a_fault_happens_once_at_its_passing() -> None:
     assert not faults.point("rename")
 
 
-def test_a_fault_with_a_word_happens_whenever_work_is_on_that() -> None:
+def test_a_fault_with_a_word_happens_at_each_text_that_contains_it() -> None:
     faults.arm("line:error:@poison,write:eacces")
     assert not faults.point("line", "a line") and not faults.point("line")
     for _ in range(2):
@@ -41,7 +41,7 @@ def test_a_fault_with_a_word_happens_whenever_work_is_on_that() -> None:
         faults.point("write")
 
 
-def test_kinds() -> None:
+def test_kinds_of_faults() -> None:
     faults.arm("step:nan")
     assert faults.point("step")
     faults.arm("step:memory")
@@ -59,6 +59,6 @@ def test_kinds() -> None:
 
 
 @pytest.mark.parametrize("fault", ["step", "nowhere:error", "step:flood", "step:error:x"])
-def test_what_can_not_be_armed_is_refused(fault: str) -> None:
+def test_unknown_points_and_kinds_are_refused(fault: str) -> None:
     with pytest.raises(ValueError, match="points are load, voice"):
         faults.arm(fault)

@@ -1,9 +1,10 @@
-"""Imports go one way, from the top room to the bottom one:
+"""Rooms (subpackages) import only rooms below them:
 
     cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
-text, audio, files, terminal, interrupts, errors, extras and faults are leaves that any room may import (kernels, model
-and engine know no text and no sound files). Files and lists of parameters stay short, so that each can be read at once.
+text, audio, files, terminal, interrupts, memory, errors, extras and faults are leaves for all rooms, with exceptions:
+model and engine do not import text and audio, and kernels imports only errors. The lengths of files and of parameter
+lists are limited.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def sources() -> list[Path]:
 
 
 def imports(source: str) -> Iterator[tuple[str, int]]:
-    """Full module names with their lines, those inside functions too."""
+    """Yield the full names of imported modules with their lines, including imports inside functions."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -93,7 +94,7 @@ def wrong_edges(part: str, source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_go_one_way(path: Path) -> None:
+def test_rooms_import_only_rooms_below(path: Path) -> None:
     assert wrong_edges(part_of(path), path.read_text(encoding="utf-8")) == []
 
 
@@ -111,7 +112,7 @@ def test_imports_go_one_way(path: Path) -> None:
         ("run", "import torch\nfrom voxcli.model.prompt import Prompt", []),
     ],
 )
-def test_a_wrong_edge_would_be_found(part: str, source: str, wrong: list[str]) -> None:
+def test_a_wrong_import_is_found(part: str, source: str, wrong: list[str]) -> None:
     assert wrong_edges(part, source) == wrong
 
 
@@ -119,10 +120,9 @@ MAX_PARAMETERS, MAX_LINES, MAX_RUN_MODULES = 8, 450, 15
 
 
 def too_long(path: Path, source: str) -> list[str]:
-    """Functions with too many parameters, and a file with too many lines.
+    """Return the violations of the limits: functions with too many parameters and a file with too many lines.
 
-    The parameters of a command are its options, and it is named as its module; those of a Triton kernel are what a
-    launch gives it.
+    Commands, which have the name of their module and whose parameters are options, and Triton kernels are exempt.
     """
     lines = source.count("\n")
     found = [f"{lines} lines"] if lines > MAX_LINES else []
@@ -138,11 +138,11 @@ def too_long(path: Path, source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_function_takes_too_much_and_no_file_is_too_long(path: Path) -> None:
+def test_functions_and_files_are_within_the_limits(path: Path) -> None:
     assert too_long(path, path.read_text(encoding="utf-8")) == []
 
 
-def test_what_is_too_long_would_be_found() -> None:
+def test_violations_of_the_limits_are_found() -> None:
     nine = "(a, b, c, /, d, *e, f, g, h, **i)"
     source = f"class A:\n    def f{nine}: ...\n\n    def g(self, a, b, c, d, e, f, g, h): ...\ndef batch{nine}: ...\n"
     kernel = f"@triton.jit(do_not_specialize=['a'])\ndef k{nine}: ...\n"
@@ -153,7 +153,7 @@ def test_what_is_too_long_would_be_found() -> None:
     assert too_long(PACKAGE / "cli" / "batch.py", "\n" * 450) == []
 
 
-def test_the_room_of_runs_stays_small() -> None:
+def test_the_number_of_modules_in_run_is_limited() -> None:
     modules = {path.stem for path in (PACKAGE / "run").glob("*.py")} - {"__init__"}
     assert len(modules) <= MAX_RUN_MODULES, sorted(modules)
 
@@ -172,12 +172,12 @@ def test_the_room_of_runs_stays_small() -> None:
         "voxcli.run.batch",
     ],
 )
-def test_these_load_without_torch(module: str) -> None:
+def test_these_modules_do_not_import_torch(module: str) -> None:
     code = f"import sys, {module}; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=PACKAGE.parent)
 
 
-def test_help_loads_nothing_that_takes_time() -> None:
+def test_help_imports_nothing_slow() -> None:
     code = (
         "import sys\nfrom voxcli.cli.main import run\nrun(['--help'])\n"
         "slow = {'torch', 'numpy', 'pydantic', 'rich', 'yaml', 'soundfile', 'huggingface_hub'} & sys.modules.keys()\n"

@@ -1,4 +1,4 @@
-"""Where an interrupt is raised, where it waits, and that it never leaves files behind."""
+"""When an interrupt is raised, when it waits, and that it never leaves partial files behind."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_an_interrupt_waits_for_an_interruptible_part(number: int, raised: type[
     assert raised is KeyboardInterrupt or caught.value.code == 143  # type: ignore[attr-defined]
 
 
-def test_in_an_interruptible_part_it_comes_at_once_and_the_blocks_around_it_clean_up() -> None:
+def test_in_an_interruptible_part_an_interrupt_is_raised_at_once_and_enclosing_blocks_clean_up() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), cleanup():
         try:
@@ -73,7 +73,7 @@ def test_in_an_interruptible_part_it_comes_at_once_and_the_blocks_around_it_clea
     assert done == ["cleaned up"]
 
 
-def test_an_inner_block_is_finished_first() -> None:
+def test_an_inner_cleanup_block_finishes_first() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), cleanup(), interruptible():
         with cleanup():
@@ -83,7 +83,7 @@ def test_an_inner_block_is_finished_first() -> None:
     assert done == ["finished"]
 
 
-def test_a_function_with_its_own_interruptible_part_waits_where_its_caller_does() -> None:
+def test_an_interruptible_part_does_not_interrupt_the_cleanup_block_of_a_caller() -> None:
     done = []
     with pytest.raises(KeyboardInterrupt), cleanup(), interruptible():
         with cleanup():
@@ -95,16 +95,16 @@ def test_a_function_with_its_own_interruptible_part_waits_where_its_caller_does(
     assert done == ["the caller has something half done", "and finishes it"]
 
 
-def test_long_work_in_a_block_asks() -> None:
+def test_long_work_in_a_cleanup_block_can_check_for_an_interrupt() -> None:
     with cleanup():
         interrupts.check()
         interrupt()
         with pytest.raises(KeyboardInterrupt):
             interrupts.check()
-        interrupts.check()  # it is raised only once
+        interrupts.check()  # an interrupt is raised only once
 
 
-def test_blocks_in_other_threads_hold_nothing_up() -> None:
+def test_cleanup_blocks_in_other_threads_do_not_delay_an_interrupt() -> None:
     entered, leave = threading.Event(), threading.Event()
 
     def work() -> None:
@@ -121,7 +121,7 @@ def test_blocks_in_other_threads_hold_nothing_up() -> None:
     thread.join()
 
 
-def test_one_that_python_drops_in_a_finalizer_comes_again() -> None:
+def test_an_interrupt_that_python_drops_in_a_finalizer_is_raised_again() -> None:
     class Interrupted:
         def __del__(self) -> None:
             interrupt()
@@ -132,7 +132,7 @@ def test_one_that_python_drops_in_a_finalizer_comes_again() -> None:
             time.sleep(0.001)
 
 
-def test_other_errors_in_a_finalizer_are_shown_as_ever(capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_errors_in_a_finalizer_are_printed_as_usual(capsys: pytest.CaptureFixture[str]) -> None:
     class Broken:
         def __del__(self) -> None:
             raise ValueError("broken")
@@ -141,7 +141,7 @@ def test_other_errors_in_a_finalizer_are_shown_as_ever(capsys: pytest.CaptureFix
     assert "ValueError: broken" in capsys.readouterr().err
 
 
-def test_it_is_not_raised_while_a_module_of_c_is_initialized(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_waits_while_an_extension_module_is_initialized(monkeypatch: pytest.MonkeyPatch) -> None:
     """C++ code that imports Python modules aborts if that raises. A function simulates such a module here."""
     done = []
 
@@ -160,7 +160,7 @@ def test_it_is_not_raised_while_a_module_of_c_is_initialized(monkeypatch: pytest
     assert done == ["loaded"]
 
 
-def test_where_signals_are_ignored_they_stay_ignored(installed: Callable[[], None]) -> None:
+def test_ignored_signals_stay_ignored(installed: Callable[[], None]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     installed()
@@ -169,7 +169,7 @@ def test_where_signals_are_ignored_they_stay_ignored(installed: Callable[[], Non
     assert interrupts._state.number == 0
 
 
-def test_in_a_library_nothing_is_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_install_signals_are_handled_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "_state", interrupts._State())
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with pytest.raises(KeyboardInterrupt), cleanup():
@@ -186,7 +186,7 @@ def arrive(number=signal.SIGINT): signal.raise_signal(number)
 
 
 @pytest.mark.parametrize(
-    ("body", "code", "said"),
+    ("body", "code", "message"),
     [
         ("arrive()", 130, "voxcpm2: interrupted\n"),
         ("arrive(signal.SIGTERM)", 143, "voxcpm2: terminated\n"),
@@ -202,13 +202,15 @@ def arrive(number=signal.SIGINT): signal.raise_signal(number)
         ("import sys; sys.stderr = None\narrive()", 130, ""),
     ],
 )
-def test_with_nothing_to_undo_the_process_ends_at_once(body: str, code: int, said: str, repository: Path) -> None:
+def test_with_nothing_to_clean_up_the_process_ends_at_once(
+    body: str, code: int, message: str, repository: Path
+) -> None:
     ended = children.finished([sys.executable, "-c", CHILD + body], cwd=repository, capture_output=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (code, said)
+    assert (ended.returncode, ended.stderr) == (code, message)
     assert ended.stdout == ("done\n" if "done" in body else "")
 
 
-def test_a_program_that_is_profiled_ends_as_python_does(repository: Path) -> None:
+def test_a_profiled_program_ends_as_usual(repository: Path) -> None:
     body = "import sys; sys.setprofile(lambda *_: None)\ntry: interrupts.leave(3)\nfinally: print('profile')"
     ended = children.finished([sys.executable, "-c", CHILD + body], cwd=repository, stdout=subprocess.PIPE, timeout=60)
     assert (ended.returncode, ended.stdout) == (3, "profile\n")
@@ -224,7 +226,10 @@ def run_into(folder: Path, log_result: Result) -> None:
 
 
 def interrupted_at(count: int, action: Callable[[], None]) -> bool:
-    """Do it with an interrupt at the `count`-th line or call of the package or contextlib. False if there is none."""
+    """Run `action` with an interrupt at the `count`-th line or call of the package or contextlib.
+
+    Returns False if the action has fewer.
+    """
     seen = 0
 
     def trace(frame: FrameType, event: str, argument: Any) -> Any:
@@ -251,7 +256,7 @@ def interrupted_at(count: int, action: Callable[[], None]) -> bool:
 
 
 @pytest.mark.slow
-def test_whenever_it_comes_nothing_is_left_half_done(tmp_path: Path, installed: Callable[[], None]) -> None:
+def test_an_interrupt_at_any_line_leaves_no_partial_files(tmp_path: Path, installed: Callable[[], None]) -> None:
     result = Result(id="a", out="a.wav", text="A.", status="ok")
     with_file, count = 0, 0
     while True:
@@ -259,7 +264,7 @@ def test_whenever_it_comes_nothing_is_left_half_done(tmp_path: Path, installed: 
         folder = tmp_path / str(count)
         folder.mkdir()
         installed()
-        with cleanup(), interruptible():  # so that the process does not end where nothing is to be undone
+        with cleanup(), interruptible():  # keeps the process from ending outside the blocks
             if not interrupted_at(count, lambda folder=folder: run_into(folder, result)):  # type: ignore[misc]
                 break
             interrupts._state.waiting = False
@@ -268,4 +273,4 @@ def test_whenever_it_comes_nothing_is_left_half_done(tmp_path: Path, installed: 
         if "a.wav" in left:
             with_file += 1
             assert (folder / "a.wav").stat().st_size == 244
-    assert count > 150 and 10 < with_file < count - 10, "interrupts before and after the rename"
+    assert count > 150 and 10 < with_file < count - 10, "some interrupts must come before and some after the rename"

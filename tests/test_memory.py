@@ -28,12 +28,12 @@ from voxcli.memory import available_memory, is_out_of_memory, total_memory
         (ImportError("libcudart.so.12: cannot open shared object file"), False),
     ],
 )
-def test_what_means_that_memory_ran_out(error: Exception, ran_out: bool) -> None:
+def test_errors_that_mean_out_of_memory(error: Exception, ran_out: bool) -> None:
     assert is_out_of_memory(error) == ran_out
 
 
 @pytest.mark.parametrize("take", [torch.empty, np.zeros, lambda size: [None] * size])
-def test_what_is_raised_for_more_than_there_is(take) -> None:  # type: ignore[no-untyped-def]
+def test_errors_of_libraries_for_excessive_sizes_are_recognized(take) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(Exception) as caught:
         take(1 << 55)
     assert is_out_of_memory(caught.value), repr(caught.value)
@@ -57,19 +57,19 @@ def gib(value: int | None) -> float | None:
     return None if value is None else value / 2**30
 
 
-def test_memory_is_that_of_the_machine(machine: Path) -> None:
+def test_memory_of_the_machine(machine: Path) -> None:
     assert (gib(total_memory()), gib(available_memory())) == (18, 4)
 
 
 @pytest.mark.parametrize("group", ["outer", "outer/inner", ""])
-def test_or_that_of_a_container(machine: Path, group: str) -> None:
+def test_memory_of_a_container(machine: Path, group: str) -> None:
     (machine / "outer" / "inner").mkdir(parents=True)
     (machine / "outer" / "inner" / "memory.max").write_text("max\n")
     (machine / group / "memory.max").write_text(f"{3 * 2**30}\n")
     assert (gib(total_memory()), gib(available_memory())) == (3, 3)
 
 
-def test_of_a_container_of_the_older_kind(machine: Path) -> None:
+def test_memory_of_a_container_with_cgroups_v1(machine: Path) -> None:
     (machine / "memory").mkdir()
     (machine / "memory" / "memory.limit_in_bytes").write_text("9223372036854771712\n")
     assert gib(total_memory()) == 18
@@ -77,13 +77,13 @@ def test_of_a_container_of_the_older_kind(machine: Path) -> None:
     assert (gib(total_memory()), gib(available_memory())) == (5, 4)
 
 
-def test_where_nothing_is_known(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_memory(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "MEMINFO", machine / "nowhere")
     monkeypatch.setattr("os.sysconf_names", {})
     assert (total_memory(), available_memory()) == (None, None)
 
 
-def test_weights_that_no_memory_here_can_hold_are_refused_before_they_are_read(
+def test_weights_larger_than_the_total_memory_are_refused_before_they_are_read(
     machine: Path, tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the check, the system would kill the process while it loads."""
@@ -91,5 +91,5 @@ def test_weights_that_no_memory_here_can_hold_are_refused_before_they_are_read(
 
     (machine / "memory.max").write_text("100000\n")
     monkeypatch.setattr("voxcli.model.weights.open_weights", lambda *_: pytest.fail("weights were opened"))
-    with pytest.raises(DeviceError, match=r"does not fit into the memory here: its weights take .* in float32"):
+    with pytest.raises(DeviceError, match=r"does not fit into memory: its weights take .* in float32"):
         load_model(tiny_checkpoint, device="cpu")

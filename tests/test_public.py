@@ -1,4 +1,4 @@
-"""All public names can be imported, and nothing is loaded too early."""
+"""All public names can be imported, and importing the package does not import torch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import voxcli
 
 
-def test_every_public_name_is_there() -> None:
+def test_every_public_name_can_be_imported() -> None:
     assert voxcli.__all__ == [
         "Clip",
         "Engine",
@@ -28,7 +28,7 @@ def test_every_public_name_is_there() -> None:
         _ = voxcli.nothing
 
 
-def test_the_example_of_the_docstring(tiny_checkpoint: Path) -> None:
+def test_the_example_in_the_docstring(tiny_checkpoint: Path) -> None:
     model = voxcli.load_model(tiny_checkpoint)
     prompt = voxcli.build_prompt(model.tokenizer, "Hello there.", patch_shape=model.patch_shape)
     (clip,) = voxcli.Engine(model).generate([voxcli.Request("hello", prompt, voxcli.Sampling(seed=1))])
@@ -36,6 +36,6 @@ def test_the_example_of_the_docstring(tiny_checkpoint: Path) -> None:
     assert len(clip.audio) == clip.patches * model.patch_samples
 
 
-def test_importing_the_package_loads_no_torch() -> None:
+def test_importing_the_package_does_not_import_torch() -> None:
     code = "import sys, voxcli; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,32 +8,32 @@ from pathlib import Path
 
 import pytest
 
-from tests.readme import DOCUMENTS, MARKED, TABLES, written
+from tests.readme import DOCUMENTS, MARKED, TABLES, regenerated
 from voxcli import errors
 from voxcli.cli.main import ENDED, EXIT_CODES, run
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.jobs.result import Result
 
-LIMITS = ["--allow-truncated", "--max-chars", "80"]  # of a tiny model: its context and its wish to speak on
+LIMITS = ["--allow-truncated", "--max-chars", "80"]  # the tiny model has a short context and rarely stops
 LIMITED = ("synth", "clone", "batch")
 TEST_COMMAND = 'pip install -c constraints.txt ".[test]" && pytest'
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
-def test_the_tables_are_those_of_the_code(name: str, repository: Path) -> None:
+def test_the_tables_match_the_code(name: str, repository: Path) -> None:
     text = (repository / name).read_text(encoding="utf-8")
     assert [found for found in MARKED.findall(text)] == DOCUMENTS[name]
-    assert text == written(text), "run `python -m tests.readme`"
+    assert text == regenerated(text), "run `python -m tests.readme`"
 
 
-def test_the_tables_are_whole() -> None:
+def test_the_tables_are_complete() -> None:
     for name, fields in (("manifest", FIELD_NAMES), ("results", tuple(Result.__dataclass_fields__))):
         first_cells = [line.split("`")[1] for line in TABLES[name]().splitlines()[2:]]
         assert sorted(first_cells) == sorted(fields)
     assert all(field.description for field in Row.model_fields.values())
 
 
-def test_every_error_has_a_meaning() -> None:
+def test_every_exit_code_is_documented() -> None:
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.VoxError)]
     assert {kind.exit_code for kind in kinds} | {0, *ENDED} == EXIT_CODES.keys()
 
@@ -44,13 +44,13 @@ def test_ci_ends_with_the_test_command(repository: Path) -> None:
     assert last == TEST_COMMAND
 
 
-def test_the_sample_chapter_has_a_paragraph_a_line(repository: Path) -> None:
+def test_the_sample_chapter_has_one_paragraph_per_line(repository: Path) -> None:
     lines = (repository / "samples" / "chapter.txt").read_text(encoding="utf-8").splitlines()
-    assert not any(lines[1::2]) and all(lines[::2]), "as a manifest it would break sentences"
+    assert not any(lines[1::2]) and all(lines[::2]), "as a manifest each line is a text of its own"
 
 
 def commands(text: str) -> list[list[str]]:
-    """The arguments of each `voxcpm2` in indented blocks."""
+    """Return the arguments of each `voxcpm2` command in indented blocks."""
     lines = re.findall(r"^    (?:pip install .* && )?voxcpm2 (.+)$", text, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in lines]
 
@@ -71,16 +71,16 @@ def test_each_command_runs_as_typed_from_the_root(
             assert run([*arguments, *(LIMITS if arguments[0] in LIMITED else [])]) == 0, arguments
 
 
-def test_readme_is_read_in_three_minutes(repository: Path) -> None:
+def test_the_readme_can_be_read_in_three_minutes(repository: Path) -> None:
     text = (repository / "README.md").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 100
-    assert len(re.sub(r"<!--.*?-->", "", text).split()) <= 900, "300 words a minute"
+    assert len(re.sub(r"<!--.*?-->", "", text).split()) <= 900, "300 words per minute"
 
 
 @pytest.mark.parametrize(
     "name", ["README.md", *DOCUMENTS, "voxcli/README.md", "voxcli/cluster/README.md", "tests/README.md"]
 )
-def test_links_lead_somewhere(name: str, repository: Path) -> None:
+def test_targets_of_links_exist(name: str, repository: Path) -> None:
     page = repository / name
     for target in re.findall(r"\]\((?!http)([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target

@@ -13,8 +13,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-# Each may be used by and shipped beside a program under Apache-2.0. The LGPL and the MPL ask that their own part stays
-# replaceable and its source to be had: they are packages of their own, installed from their own source.
+# A program under Apache-2.0 may use, and be distributed with, packages under each of these. The LGPL and the MPL
+# require that their part is replaceable and its source available: these are separate packages, installed from their own
+# source.
 ALLOWED = {
     "0BSD",
     "Apache-2.0",
@@ -54,17 +55,19 @@ def needed(project: dict[str, Any]) -> dict[str, PackageMetadata]:
     found: dict[str, PackageMetadata] = {}
     todo = list(map(Requirement, project["dependencies"]))
     while todo:
-        wanted = todo.pop()
-        name = canonicalize_name(wanted.name)
-        extras = wanted.extras or {""}
-        if name in found or not (wanted.marker is None or any(wanted.marker.evaluate({"extra": x}) for x in extras)):
+        required = todo.pop()
+        name = canonicalize_name(required.name)
+        extras = required.extras or {""}
+        if name in found or not (
+            required.marker is None or any(required.marker.evaluate({"extra": x}) for x in extras)
+        ):
             continue
         try:
-            there = distribution(name)
+            installed = distribution(name)
         except PackageNotFoundError:  # for another system, by a marker that `evaluate` does not know
-            pytest.fail(f"{name} is needed and not installed")
-        found[name] = there.metadata
-        todo += [Requirement(line) for line in there.requires or [] if "extra ==" not in line]
+            pytest.fail(f"{name} is required but not installed")
+        found[name] = installed.metadata
+        todo += [Requirement(line) for line in installed.requires or [] if "extra ==" not in line]
     return found
 
 
@@ -75,30 +78,30 @@ def licences(metadata: PackageMetadata) -> set[str]:
         names = [line.rpartition(" :: ")[2] for line in metadata.get_all("Classifier") or [] if "License ::" in line]
         if names:
             return {CLASSIFIERS.get(name, name) for name in names}
-        expression = metadata.get("License") or "none told"
+        expression = metadata.get("License") or "unknown"
     parts = re.split(r"\s+AND\s+", expression.replace("(", "").replace(")", ""))
     return {next((choice for choice in part.split(" OR ") if choice in ALLOWED), part) for part in parts}
 
 
-def test_every_licence_goes_with_ours(needed: dict[str, PackageMetadata]) -> None:
+def test_every_licence_is_compatible_with_ours(needed: dict[str, PackageMetadata]) -> None:
     assert {"torch", "numpy", "soundfile", "soxr", "typer", "pydantic"} <= needed.keys()
     foreign = {name: licences(metadata) - ALLOWED for name, metadata in needed.items()}
-    foreign = {name: told for name, told in foreign.items() if told and not name.startswith(("nvidia-", "cuda-"))}
-    assert foreign == {}, "the libraries of CUDA, which torch brings on a GPU, have NVIDIA's own"
+    foreign = {name: found for name, found in foreign.items() if found and not name.startswith(("nvidia-", "cuda-"))}
+    assert foreign == {}, "only the CUDA libraries that torch installs may have NVIDIA's own licence"
 
 
-def test_a_foreign_licence_would_be_found() -> None:
+def test_an_incompatible_licence_is_found() -> None:
     from email.message import Message
 
-    told: Any = Message()
-    told["License-Expression"] = "MIT AND (GPL-3.0-only OR Apache-2.0) AND AGPL-3.0-only"
-    assert licences(told) - ALLOWED == {"AGPL-3.0-only"}
-    told = Message()
-    told["Classifier"] = "License :: OSI Approved :: GNU General Public License v3 (GPLv3)"
-    assert licences(told) - ALLOWED == {"GNU General Public License v3 (GPLv3)"}
+    metadata: Any = Message()
+    metadata["License-Expression"] = "MIT AND (GPL-3.0-only OR Apache-2.0) AND AGPL-3.0-only"
+    assert licences(metadata) - ALLOWED == {"AGPL-3.0-only"}
+    metadata = Message()
+    metadata["Classifier"] = "License :: OSI Approved :: GNU General Public License v3 (GPLv3)"
+    assert licences(metadata) - ALLOWED == {"GNU General Public License v3 (GPLv3)"}
 
 
-def test_what_is_installed_is_pinned(needed: dict[str, PackageMetadata], repository: Path) -> None:
+def test_all_dependencies_are_pinned(needed: dict[str, PackageMetadata], repository: Path) -> None:
     lines = (repository / "constraints.txt").read_text().splitlines()
     pins = [Requirement(line) for line in lines if not line.startswith("#")]
     assert all(re.fullmatch(r"==[^*,]+", str(pin.specifier)) for pin in pins)
@@ -107,7 +110,7 @@ def test_what_is_installed_is_pinned(needed: dict[str, PackageMetadata], reposit
     assert needed.keys() - pinned - cuda == set()
 
 
-def test_the_oldest_python_promised_can_read_the_source(project: dict[str, Any], repository: Path) -> None:
+def test_the_minimum_python_version_can_parse_the_source(project: dict[str, Any], repository: Path) -> None:
     assert project["requires-python"] == ">=3.10"
     assert sys.version_info >= (3, 10)
     for path in (repository / "voxcli").rglob("*.py"):

@@ -55,22 +55,22 @@ def packed(root: Path) -> list[str]:
     return sorted(found.distribution_path.replace("\\", "/") for found in builder.recurse_included_files())
 
 
-def test_the_checkout_holds_nothing_stray(repository: Path) -> None:
+def test_the_checkout_contains_no_stray_files(repository: Path) -> None:
     if not (repository / ".git").exists() or shutil.which("git") is None:
-        pytest.skip("not a git checkout, or no git here")
+        pytest.skip("not a git checkout, or git is missing")
     listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True, check=True).stdout
     names = listed.splitlines()
     assert strays(names) == []
     assert {name.partition("/")[0] for name in names} == TOP_LEVEL
 
 
-def test_the_source_package_holds_nothing_stray(repository: Path) -> None:
+def test_the_source_package_contains_no_stray_files(repository: Path) -> None:
     names = packed(repository)
     assert strays(names) == []
     assert {name.partition("/")[0] for name in names} | {".gitignore"} == TOP_LEVEL
 
 
-def test_what_lies_beside_the_package_is_not_packed(repository: Path, tmp_path: Path) -> None:
+def test_untracked_files_are_not_in_the_source_package(repository: Path, tmp_path: Path) -> None:
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(repository / name, tmp_path)
     for name in ("voxcli/__init__.py", "k.cubin", "notes.txt", "out/a.wav", "voxcli/k.cubin"):
@@ -80,6 +80,6 @@ def test_what_lies_beside_the_package_is_not_packed(repository: Path, tmp_path: 
     assert set(packed(tmp_path)) == {"LICENSE", "README.md", "pyproject.toml", "voxcli/__init__.py"}
 
 
-def test_a_stray_file_would_be_found() -> None:
+def test_a_stray_file_is_found() -> None:
     names = ["README.md", "k.cubin", "voxcli/k.cubin", "voxcli/cli/core", "voxcli/cli/main.py", "notes.txt"]
     assert strays(names) == ["k.cubin", "voxcli/k.cubin", "voxcli/cli/core", "notes.txt"]

@@ -1,4 +1,4 @@
-"""What a recognizer (Whisper tiny.en) hears, compared word by word with what should have been said."""
+"""Transcribes clips with a speech recognizer (Whisper tiny.en) and compares the words with the text."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def recognizer() -> Any:
     return WhisperModel(str(folder), device="cpu", compute_type="int8", cpu_threads=2)
 
 
-def hear(samples: np.ndarray, rate: int) -> str:
-    """The words of a clip; some silence around it keeps the recognizer from missing the first and the last."""
+def transcribe(samples: np.ndarray, rate: int) -> str:
+    """Transcribe a clip with a sample rate in Hz, with silence around it, so that no word at its ends is missed."""
     padded = np.concatenate([np.zeros(rate // 4), samples, np.zeros(rate // 2)]).astype(np.float32)
     segments, _ = recognizer().transcribe(
         soxr.resample(padded, rate, RECOGNIZER_RATE),
@@ -38,13 +38,13 @@ def hear(samples: np.ndarray, rate: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Lower case words without marks, small numbers written out."""
+    """Normalize a text: lower case, without punctuation, with small numbers as words."""
     words = re.sub(r"[^a-z0-9 ]", " ", text.lower().replace("'", "").replace("\u2019", "")).split()
     return " ".join(NUMBERS.get(word, word) for word in words)
 
 
-def error_rate(said: list[str], heard: list[str]) -> float:
-    """Word errors by words said, over all texts together."""
+def error_rate(texts: list[str], transcripts: list[str]) -> float:
+    """Return the word error rate over all texts together."""
     import jiwer
 
-    return float(jiwer.wer([plain(text) for text in said], [plain(text) for text in heard]))
+    return float(jiwer.wer([plain(text) for text in texts], [plain(text) for text in transcripts]))

@@ -64,7 +64,7 @@ class _Reader:
 
 
 class ParallelReader:
-    """A context manager that reads in threads. Its exit waits for all reads; it raises CheckpointError if one failed."""
+    """A context manager that reads in threads. Its exit waits for them and raises CheckpointError if one failed."""
 
     def __init__(self, path: Path, device: torch.device):
         """Open the file. Raises OSError if that fails or if the file is replaced meanwhile."""
