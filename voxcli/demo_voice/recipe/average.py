@@ -5,7 +5,9 @@ have brought it down.
 """
 
 import sys
+from typing import cast
 
+import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -13,7 +15,9 @@ from safetensors.torch import load_file, save_file
 def main(out: str, *sources: str) -> None:
     weights = [load_file(s) for s in sources]
     mean = {
-        k: (sum(w[k].double() for w in weights) / len(weights)).to(v.dtype) if v.is_floating_point() else v
+        k: cast(torch.Tensor, sum(w[k].double() for w in weights) / len(weights)).to(v.dtype)
+        if v.is_floating_point()
+        else v
         for k, v in weights[0].items()
     }
     with safe_open(sources[0], "pt") as f:

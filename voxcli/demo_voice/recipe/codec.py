@@ -6,7 +6,11 @@ need kernels of their own (kernels.py). Weights are plain (no weight norm); `exp
 names as weight_v and weight_g. `check` compares both passes with the reference module.
 """
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import torch
 import torch.nn as nn
@@ -55,7 +59,7 @@ class Units(nn.Module):
 
     def __init__(self, channels: int):
         super().__init__()
-        self.units = nn.ModuleList(Unit(channels, d) for d in (1, 3, 9))
+        self.units = cast("list[Unit]", nn.ModuleList(Unit(channels, d) for d in (1, 3, 9)))
         self.a = nn.Parameter(torch.ones(channels))
 
     def forward(self, x: torch.Tensor, h: torch.Tensor) -> torch.Tensor:
@@ -70,7 +74,9 @@ class Encoder(nn.Module):
         super().__init__()
         self.rates = rates
         self.first, self.first_b = matrix(width, TAPS), nn.Parameter(torch.zeros(width))
-        self.units, self.down, self.down_b = nn.ModuleList(), nn.ParameterList(), nn.ParameterList()
+        self.units = cast("list[Units]", nn.ModuleList())
+        self.down = cast("list[nn.Parameter]", nn.ParameterList())
+        self.down_b = cast("list[nn.Parameter]", nn.ParameterList())
         for s in rates:
             self.units.append(Units(width))
             self.down.append(matrix(4 * width, s * width, 0.7))  # rows: previous block, this block
@@ -105,7 +111,9 @@ class Decoder(nn.Module):
             nn.Parameter(torch.zeros(width)),
             nn.Parameter(torch.ones(width)),
         )
-        self.up, self.up_b, self.units = nn.ParameterList(), nn.ParameterList(), nn.ModuleList()
+        self.up = cast("list[nn.Parameter]", nn.ParameterList())
+        self.up_b = cast("list[nn.Parameter]", nn.ParameterList())
+        self.units = cast("list[Units]", nn.ModuleList())
         for s in rates:
             self.up.append(matrix(2 * s * (width // 2), width, 0.5))  # rows: (now or one later, step, channel)
             width //= 2
@@ -133,7 +141,10 @@ class Decoder(nn.Module):
 class Codec(nn.Module):
     """Encoder, running latent statistics and decoder. Latents get zero mean and unit variance instead of a KL term."""
 
-    def __init__(self, cfg: dict):
+    mean: torch.Tensor
+    var: torch.Tensor
+
+    def __init__(self, cfg: dict[str, Any]):
         super().__init__()
         self.cfg = cfg
         self.encoder = Encoder(cfg["encoder_dim"], cfg["encoder_rates"], cfg["latent_dim"])
@@ -153,11 +164,11 @@ class Codec(nn.Module):
         return (mu - mean) / (var + 1e-5).sqrt()
 
     # ----------------------------------------------------------------------- reference layout
-    def _pairs(self):
+    def _pairs(self) -> Iterator[tuple[str, torch.Tensor, torch.Tensor | None]]:
         """(reference prefix, weight in the reference's shape, bias) and (reference name, snake alpha) of every
         layer."""
 
-        def unit(prefix, u):
+        def unit(prefix: str, u: Unit) -> Iterator[tuple[str, torch.Tensor, torch.Tensor | None]]:
             yield f"{prefix}.block.1", u.w.T[:, None], u.b
             yield f"{prefix}.block.3", u.point[:, :, None], u.point_b
             yield f"{prefix}.block.0.alpha", u.a1, None
@@ -224,20 +235,25 @@ class Codec(nn.Module):
     def load_reference(self, state: dict[str, torch.Tensor]) -> None:
         """The inverse of `reference_state`: go on from exported weights."""
 
-        def weight(name):
+        def weight(name: str) -> tuple[torch.Tensor, torch.Tensor]:
             v = state[f"{name}.weight_v"].float()
             return v * (state[f"{name}.weight_g"].float() / v.flatten(1).norm(dim=1).reshape(-1, 1, 1)), state[
                 f"{name}.bias"
             ].float()
 
-        def alpha(name):
+        def alpha(name: str) -> torch.Tensor:
             return state[f"{name}.alpha"].float().reshape(-1)
 
-        def put(p, q, pair, form):
+        def put(
+            p: torch.Tensor,
+            q: torch.Tensor,
+            pair: tuple[torch.Tensor, torch.Tensor],
+            form: Callable[[torch.Tensor], torch.Tensor],
+        ) -> None:
             p.copy_(form(pair[0]))
             q.copy_(pair[1])
 
-        def unit(prefix, u):
+        def unit(prefix: str, u: Unit) -> None:
             put(u.w, u.b, weight(f"{prefix}.block.1"), lambda w: w[:, 0].T)
             put(u.point, u.point_b, weight(f"{prefix}.block.3"), lambda w: w[:, :, 0])
             u.a1.copy_(alpha(f"{prefix}.block.0"))
@@ -277,7 +293,7 @@ class Codec(nn.Module):
         put(d.last, d.last_b, weight(f"decoder.model.{len(d.rates) + 3}"), lambda w: w[0].T)
 
 
-def load_codec(path: str, cfg: dict) -> Codec:
+def load_codec(path: str, cfg: dict[str, Any]) -> Codec:
     """Codec from a training state (`.pt`, written by train_codec.py) or from exported weights
     (`audiovae.safetensors`)."""
     codec = Codec(cfg)
@@ -302,7 +318,7 @@ class MelLoss(nn.Module):
 
     sizes = ((64, 6), (128, 12), (256, 24), (512, 48), (1024, 96), (2048, 192))
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
         for n, m in self.sizes:
             self.register_buffer(f"w{n}", torch.hann_window(n), persistent=False)
@@ -331,7 +347,10 @@ class MelLoss(nn.Module):
         return loss
 
 
-def wn2d(*args, **kwargs) -> nn.Module:
+Judgement = tuple[torch.Tensor, list[torch.Tensor]]  # scores, feature maps of the layers
+
+
+def wn2d(*args: Any, **kwargs: Any) -> nn.Module:
     return nn.utils.parametrizations.weight_norm(nn.Conv2d(*args, **kwargs))
 
 
@@ -345,7 +364,7 @@ class PeriodDisc(nn.Module):
         )
         self.out = wn2d(ch[4], 1, (3, 1), 1, (1, 0))
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x: torch.Tensor) -> Judgement:
         x = F.pad(x[:, None], (0, -x.shape[-1] % self.period), "reflect").view(x.shape[0], 1, -1, self.period)
         maps = []
         for c in self.convs:
@@ -355,6 +374,8 @@ class PeriodDisc(nn.Module):
 
 
 class SpecDisc(nn.Module):
+    window: torch.Tensor
+
     def __init__(self, n_fft: int, width: int):
         super().__init__()
         self.n_fft = n_fft
@@ -366,7 +387,7 @@ class SpecDisc(nn.Module):
         )
         self.out = wn2d(width, 1, 3, 1, 1)
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x: torch.Tensor) -> Judgement:
         with torch.autocast(x.device.type, enabled=False):
             s = spectrum(x.float(), self.window).permute(0, 3, 1, 2)  # batch, re/im, frames, bins
             s = s * (self.n_fft**-0.5) * 4
@@ -384,7 +405,7 @@ class Discriminators(nn.Module):
             [PeriodDisc(p, width) for p in (2, 3, 5, 7, 11)] + [SpecDisc(n, width) for n in (2048, 1024, 512)]
         )
 
-    def forward(self, x: torch.Tensor):
+    def forward(self, x: torch.Tensor) -> list[Judgement]:
         return [net(x) for net in self.nets]
 
 
@@ -401,8 +422,8 @@ def check() -> None:
         codec.mean.normal_()
         again = Codec(cfg)
         again.load_reference(codec.reference_state())
-        for (n, p), q in zip(codec.reference_state().items(), again.reference_state().values(), strict=True):
-            assert torch.allclose(p, q, rtol=1e-4, atol=1e-5), n
+        for (n, v), w in zip(codec.reference_state().items(), again.reference_state().values(), strict=True):
+            assert torch.allclose(v, w, rtol=1e-4, atol=1e-5), n
         missing = vae.load_state_dict(codec.reference_state(), strict=False)  # float32
         assert not missing.unexpected_keys and all("fc_logvar" in k for k in missing.missing_keys), missing
         codec, vae, wav = codec.double(), vae.double(), 0.3 * torch.randn(2, FRAME_IN * 12, dtype=torch.float64)

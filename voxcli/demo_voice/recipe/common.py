@@ -4,12 +4,19 @@ Everything that defines the shape of the demo model is in this file, so that the
 training scripts, the exporter and the evaluation agree on it.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import sys
 import types
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
 
 # --------------------------------------------------------------------------- audio
 OUT_RATE = 24000  # what the decoder produces (and the teacher speaks)
@@ -21,11 +28,22 @@ MIN_PATCHES = 4  # inference ignores the stop head for the first patches
 TAIL_PATCHES = 2  # extra silent patches kept after every utterance
 LATENT = 32
 
+
+class Utterance(TypedDict):
+    """An utterance of a shard, as make_speech.py writes it: its samples and its patches without the tail."""
+
+    text: str
+    speaker: int
+    start: int
+    samples: int
+    patches: int
+
+
 # --------------------------------------------------------------------------- sizes
 HEAD_DIM = 64  # kv_channels, the same everywhere (one rotary table)
 
 
-def model_config(micro=False):
+def model_config(micro: bool = False) -> dict[str, Any]:
     """config.json of the demo model. `micro` is a toy for rehearsing the scripts."""
     rope = {
         "type": "longrope",
@@ -150,7 +168,7 @@ ALIAS.update(_EXTRA)
 EXTRA_OWN = "\u20ac\u00a3"  # euro and pound sign: rows of their own
 
 
-def vocabulary():
+def vocabulary() -> dict[str, int]:
     """token -> id. Ids 101..104 belong to the audio marks and to nothing else."""
     vocab = {"<unk>": 0, "<s>": 1, "</s>": 2, SPACE: 3}
     nxt = 4
@@ -171,7 +189,7 @@ def vocabulary():
     return vocab
 
 
-def alias_table():
+def alias_table() -> NDArray[np.int64]:
     """int array: token id -> id of the row that is trained for it."""
     vocab = vocabulary()
     table = np.arange(VOCAB_SIZE)
@@ -181,7 +199,7 @@ def alias_table():
     return table
 
 
-def capital_table():
+def capital_table() -> NDArray[np.float32]:
     """float array: 1 for the ids of capital letters."""
     table = np.zeros(VOCAB_SIZE, np.float32)
     for char, i in vocabulary().items():
@@ -189,7 +207,7 @@ def capital_table():
     return table
 
 
-def text_ids(text):
+def text_ids(text: str) -> list[int]:
     """What the exported tokenizer returns (used where `tokenizers` is not wanted)."""
     vocab = vocabulary()
     out, last_unknown = [], False
@@ -202,11 +220,11 @@ def text_ids(text):
     return out
 
 
-def write_tokenizer(folder):
+def write_tokenizer(folder: str) -> None:
     """tokenizer.json + tokenizer_config.json in the layout of a Llama tokenizer."""
     vocab = vocabulary()
 
-    def added(i, content):
+    def added(i: int, content: str) -> dict[str, Any]:
         return {
             "id": i,
             "content": content,
@@ -218,7 +236,7 @@ def write_tokenizer(folder):
         }
 
     specials = [(0, "<unk>"), (1, "<s>"), (2, "</s>"), *sorted(SPECIAL.items())]
-    data = {
+    data: dict[str, Any] = {
         "version": "1.0",
         "truncation": None,
         "padding": None,
@@ -273,7 +291,7 @@ def write_tokenizer(folder):
 
 
 # --------------------------------------------------------------------------- helpers
-def import_reference():
+def import_reference() -> Any:
     """Import the reference package; modules it imports but does not need here are stubbed."""
     import importlib.machinery
 
@@ -289,6 +307,7 @@ def import_reference():
         import importlib.util
 
         spec = importlib.util.find_spec("voxcpm")
+        assert spec is not None and spec.submodule_search_locations is not None, "install voxcpm"
         package = types.ModuleType("voxcpm")
         package.__path__ = list(spec.submodule_search_locations)
         sys.modules["voxcpm"] = package
@@ -300,13 +319,13 @@ def import_reference():
     return voxcpm2
 
 
-def read_time(path):
+def read_time(path: str) -> float:
     """A unix time from a small text file."""
     with open(path) as f:
         return float(f.read())
 
 
-def to_encoder_rate(wav):
+def to_encoder_rate(wav: torch.Tensor) -> torch.Tensor:
     """24 kHz -> 16 kHz on whatever device `wav` [B, 1, T] is on (T a multiple of 3)."""
     import torch
     import torch.nn.functional as F

@@ -10,6 +10,8 @@ the same for the teachers or for their speech through encoder and decoder, with 
 `speed` the real-time factor; `figures` numbers, dates, money and capitals; `long` texts of 25 to 30 words.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import os
@@ -18,6 +20,7 @@ import statistics
 import sys
 import time
 import types
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -63,7 +66,7 @@ class Judge:
         )
         return " ".join(s.text for s in segments).strip()
 
-    def score(self, label: str, pairs: list[tuple[str, str]], report: dict, show: int = 0) -> None:
+    def score(self, label: str, pairs: list[tuple[str, str]], report: dict[str, Any], show: int = 0) -> None:
         """pairs: (text, what was heard)."""
         import jiwer
 
@@ -89,7 +92,7 @@ class Voice:
         self.model = load_model(folder, device="cpu", dtype="float32")
         self.engine = Engine(self.model, EngineConfig(max_batch=batch))
 
-    def encode(self, wav: np.ndarray, padding: str) -> torch.Tensor:
+    def encode(self, wav: np.ndarray, padding: Literal["left", "right"]) -> torch.Tensor:
         low = common.to_encoder_rate(torch.from_numpy(np.pad(wav, (0, -len(wav) % 3)).astype(np.float32))[None, None])[
             0, 0
         ].numpy()
@@ -101,7 +104,7 @@ class Voice:
         reference: torch.Tensor | None = None,
         prompt_text: str = "",
         prompt_audio: torch.Tensor | None = None,
-    ):
+    ) -> list[np.ndarray]:
         """(text, seed) -> audio, in order."""
         from voxcli import Request, Sampling, build_prompt
 
@@ -122,7 +125,7 @@ class Voice:
         ]
         clips = {c.request_id: c for c in self.engine.generate(requests)}
         assert all(c.error is None for c in clips.values()), [c.error for c in clips.values() if c.error]
-        return [clips[str(i)].audio for i in range(len(jobs))]
+        return cast("list[np.ndarray]", [clips[str(i)].audio for i in range(len(jobs))])
 
 
 def mos_of(waves: list[np.ndarray]) -> float:
@@ -156,7 +159,8 @@ def main() -> None:
     ap.add_argument("--json")
     a = ap.parse_args()
     torch.set_num_threads(2)
-    judge, voice, report = Judge(a.asr), Voice(a.model, a.batch), {}
+    judge, voice = Judge(a.asr), Voice(a.model, a.batch)
+    report: dict[str, Any] = {}
     sets = {"sentences": heldout.SENTENCES[: a.limit or None], "short": heldout.SHORT[: a.limit or None]}
     texts = [t for ts in sets.values() for t in ts]
 

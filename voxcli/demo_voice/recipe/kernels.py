@@ -11,8 +11,11 @@ from seven shifted reads instead and leaves partial sums of the parameter gradie
 torch.
 """
 
+from __future__ import annotations
+
 import os
 import sys
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -34,12 +37,12 @@ def snake(x: torch.Tensor, a: torch.Tensor) -> torch.Tensor:
     return x + torch.sin(a * x).square() / (a + 1e-9)
 
 
-def add_snake_twin(x, h, a):
+def add_snake_twin(x: torch.Tensor, h: torch.Tensor, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     x = x + h
     return x, snake(x, a)
 
 
-def depth_snake_twin(s, w, b, a, dilation):
+def depth_snake_twin(s: torch.Tensor, w: torch.Tensor, b: torch.Tensor, a: torch.Tensor, dilation: int) -> torch.Tensor:
     y = F.conv1d(
         F.pad(s.transpose(1, 2), ((TAPS - 1) * dilation, 0)),
         w.T[:, None].to(s.dtype),
@@ -254,7 +257,7 @@ if triton is not None:
 
     class AddSnake(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x, h, a):
+        def forward(ctx: Any, x: torch.Tensor, h: torch.Tensor, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
             x, h = x.contiguous(), h.contiguous()
             C, rows = x.shape[-1], x.numel() // x.shape[-1]
             y, s = torch.empty_like(x), torch.empty_like(x)
@@ -264,7 +267,7 @@ if triton is not None:
             return y, s
 
         @staticmethod
-        def backward(ctx, gy, gs):
+        def backward(ctx: Any, gy: torch.Tensor, gs: torch.Tensor) -> tuple[torch.Tensor, ...]:
             y, a = ctx.saved_tensors
             gy, gs = gy.contiguous(), gs.contiguous()
             C, rows = y.shape[-1], y.numel() // y.shape[-1]
@@ -278,7 +281,9 @@ if triton is not None:
 
     class DepthSnake(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, s, w, b, a, dilation):
+        def forward(
+            ctx: Any, s: torch.Tensor, w: torch.Tensor, b: torch.Tensor, a: torch.Tensor, dilation: int
+        ) -> torch.Tensor:
             s = s.contiguous()
             B, T, C = s.shape
             bc, bt = _tile(C)
@@ -290,7 +295,7 @@ if triton is not None:
             return u
 
         @staticmethod
-        def backward(ctx, gu):
+        def backward(ctx: Any, gu: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
             s, w, b, a = ctx.saved_tensors
             gu = gu.contiguous()
             B, T, C = s.shape

@@ -13,6 +13,8 @@ on the first shards while the rest are spoken. Sound depends on the sentence's n
 (joe).
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import multiprocessing as mp
@@ -81,8 +83,9 @@ class Joe:
         return resample_poly(self.session.run(None, feeds)[0].squeeze(), 160, 147).astype(np.float32)
 
 
-ENGINES = {"heart": Heart, "joe": Joe}
-_LOADED: dict = {}
+ENGINES: dict[str, type[Heart] | type[Joe]] = {"heart": Heart, "joe": Joe}
+_LOADED: dict[str, Heart | Joe] = {}
+Job = tuple[str, int, list[tuple[int, str]], str, int]  # voice, shard, numbered sentences, folder, maximum of patches
 
 
 def shape(wav: np.ndarray, gain: float) -> tuple[np.ndarray | None, int]:
@@ -108,10 +111,12 @@ def speak(voice: str, text: str, number: int = 0) -> tuple[np.ndarray, int]:
     """One sentence, as training sees it (for evaluation)."""
     if voice not in _LOADED:
         _LOADED[voice] = ENGINES[voice](0)
-    return shape(_LOADED[voice](text, number), VOICES[voice][1])
+    wav, patches = shape(_LOADED[voice](text, number), VOICES[voice][1])
+    assert wav is not None, f"{voice} is silent for {text!r}"
+    return wav, patches
 
 
-def work(job) -> float:
+def work(job: Job) -> float:
     voice, index, lines, out, max_patches = job
     path = os.path.join(out, f"{voice}_{index:04d}")
     if os.path.exists(path + ".json"):
@@ -119,7 +124,9 @@ def work(job) -> float:
     if voice == "joe" or voice not in _LOADED:  # joe draws its noise in order: a fresh session for each shard
         _LOADED[voice] = ENGINES[voice](index)
     speaker, gain = VOICES[voice]
-    waves, entries, pos = [], [], 0
+    waves: list[np.ndarray] = []
+    entries: list[common.Utterance] = []
+    pos = 0
     for n, text in lines:
         try:
             wav, patches = shape(_LOADED[voice](text, n), gain)
@@ -153,15 +160,15 @@ def main() -> None:
     os.makedirs(a.out, exist_ok=True)
     with open(a.text, encoding="utf-8") as f:
         lines = list(enumerate(line.rstrip("\n") for line in f))[: a.limit or None]
-    jobs = []
+    queued: list[tuple[float, Job]] = []
     for spec in a.voices:
         voice, every = spec.split(":")
         mine = lines[:: int(every)]
         shards = [(i, s) for i, s in enumerate(range(0, len(mine), a.per_shard))]
-        jobs += [
+        queued += [
             ((i + 0.5) / len(shards), (voice, i, mine[s : s + a.per_shard], a.out, a.max_patches)) for i, s in shards
         ]
-    jobs = [j for _, j in sorted(jobs, key=lambda j: j[0])]  # all voices progress together
+    jobs = [j for _, j in sorted(queued, key=lambda j: j[0])]  # all voices progress together
     start, total = time.time(), 0.0
     with mp.get_context("spawn").Pool(a.procs) as pool:
         for n, seconds in enumerate(pool.imap_unordered(work, jobs), 1):

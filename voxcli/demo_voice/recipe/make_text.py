@@ -11,11 +11,14 @@ and pairs of sentences are added, so that very short, long and unusual inputs ar
 removed.
 """
 
+from __future__ import annotations
+
 import argparse
 import collections
 import pathlib
 import random
 import re
+from collections.abc import Callable, Iterable
 
 import common
 import heldout
@@ -70,7 +73,10 @@ Please say something.|Can you hear me?|This is a demonstration.|Welcome to the d
 I am a tiny talking machine.|The model runs on your own computer.|It works without the internet."""
 
 
-def clean(text):
+Make = Callable[[], str]  # makes a random text
+
+
+def clean(text: str) -> str:
     text = text.strip().replace("\ufeff", "")
     for a, b in (
         ("\u2019", "'"),
@@ -97,11 +103,11 @@ def clean(text):
     return text
 
 
-def key(text):
+def key(text: str) -> str:
     return " ".join(re.findall(r"[a-z0-9']+", text.lower()))
 
 
-def usable(text, limit):
+def usable(text: str, limit: int) -> bool:
     if not 2 <= len(text) <= limit or not re.search(r"[a-zA-Z0-9]", text):
         return False
     vocab = common.vocabulary()
@@ -110,11 +116,11 @@ def usable(text, limit):
     return max(len(w) for w in text.split()) <= 22
 
 
-def figures(rng, count, several=False):
+def figures(rng: random.Random, count: int, several: bool = False) -> list[str]:
     """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them; `several`: two or
     three in each sentence."""
 
-    def integer():
+    def integer() -> int:
         return rng.choice(
             [
                 rng.randint(0, 20),
@@ -125,17 +131,17 @@ def figures(rng, count, several=False):
             ]
         )
 
-    def plain():
+    def plain() -> str:
         return str(integer())
 
-    def grouped():
+    def grouped() -> str:
         thousands = [rng.randint(1000, 9999), rng.randint(10000, 99999), rng.randint(100000, 999999)]
         return f"{rng.choice([*thousands, rng.randint(1, 9) * 1000000]):,}"
 
-    def decimal():
+    def decimal() -> str:
         return rng.choice([f"{rng.randint(0, 99)}.{rng.randint(1, 9)}", f"{rng.randint(0, 20)}.{rng.randint(10, 99)}"])
 
-    def money():
+    def money() -> str:
         sign = rng.choice("$$$$\u20ac\u00a3")
         return rng.choice(
             [
@@ -147,14 +153,14 @@ def figures(rng, count, several=False):
             ]
         )
 
-    def year():
+    def year() -> str:
         return str(rng.choice([rng.randint(1700, 1999), rng.randint(1900, 1999), rng.randint(2000, 2030)]))
 
-    def ordinal(hi=31):
+    def ordinal(hi: int = 31) -> str:
         n = rng.randint(1, hi)
         return f"{n}{'th' if 10 < n % 100 < 14 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
-    def date():
+    def date() -> str:
         month = rng.choice(MONTHS)
         return rng.choice(
             [
@@ -170,7 +176,7 @@ def figures(rng, count, several=False):
             ]
         )
 
-    def time():
+    def time() -> str:
         hour, minute = rng.randint(1, 12), rng.choice([0, 5, 10, 15, 20, 30, 40, 45, 50, rng.randint(1, 59)])
         return rng.choice(
             [
@@ -180,23 +186,23 @@ def figures(rng, count, several=False):
             ]
         )
 
-    def percent():
+    def percent() -> str:
         return rng.choice([f"{rng.randint(1, 100)}%", f"{decimal()}%", f"{rng.randint(1, 100)} percent"])
 
-    def measure():
+    def measure() -> str:
         unit = rng.choice("km m cm kg g mph miles meters pounds kilometers hours minutes seconds degrees ft".split())
         return f"{rng.choice([plain(), decimal(), str(rng.randint(1, 200))])} {unit}"
 
-    def person():
+    def person() -> str:
         return f"{rng.choice(['Mr.', 'Mrs.', 'Ms.', 'Dr.', 'Prof.', 'Capt.', 'St.'])} {rng.choice(SURNAMES)}"
 
-    def address():
+    def address() -> str:
         return (
             f"{rng.randint(1, 999)} {rng.choice(['Baker', 'Main', 'Park', 'Oak', 'Church'])} "
             f"{rng.choice(['St.', 'Street', 'Road', 'Ave.'])}"
         )
 
-    def initials():
+    def initials() -> str:
         return rng.choice(
             [
                 rng.choice(
@@ -273,9 +279,22 @@ def figures(rng, count, several=False):
 
 
 def several_figures(
-    rng, plain, grouped, decimal, money, year, ordinal, date, time, percent, measure, person, address, initials
-):
-    def who():
+    rng: random.Random,
+    plain: Make,
+    grouped: Make,
+    decimal: Make,
+    money: Make,
+    year: Make,
+    ordinal: Callable[[int], str],
+    date: Make,
+    time: Make,
+    percent: Make,
+    measure: Make,
+    person: Make,
+    address: Make,
+    initials: Make,
+) -> list[Make]:
+    def who() -> str:
         return rng.choice(
             [
                 person(),
@@ -289,10 +308,10 @@ def several_figures(
             ]
         )
 
-    def which():
+    def which() -> str:
         return rng.choice([initials(), f"the {initials()}", f"the {initials()} and the {initials()}", person()])
 
-    def count():
+    def count() -> str:
         return rng.choice(
             [
                 str(rng.randint(2, 20)),
@@ -303,10 +322,10 @@ def several_figures(
             ]
         )
 
-    def things():
+    def things() -> str:
         return rng.choice(THINGS) + "s"
 
-    def price():
+    def price() -> str:
         return rng.choice(
             [
                 money(),
@@ -317,7 +336,7 @@ def several_figures(
             ]
         )
 
-    def slashes():
+    def slashes() -> str:
         return (
             f"{rng.choice([rng.randint(1, 12), rng.randint(10, 12)])}/"
             f"{rng.choice([rng.randint(1, 31), rng.randint(10, 12)])}/{year()}"
@@ -360,18 +379,18 @@ def several_figures(
     ]
 
 
-def templates(rng, count):
-    def num(hi=999):
+def templates(rng: random.Random, count: int) -> list[str]:
+    def num(hi: int = 999) -> str:
         return rng.choice(
             [str(rng.randint(0, 20)), str(rng.randint(0, 99)), str(rng.randint(0, hi)), rng.choice(NUMBERS)]
         )
 
-    def time():
+    def time() -> str:
         return rng.choice(
             [f"{rng.randint(1, 12)}:{rng.choice([10, 15, 20, 30, 40, 45, 50])}", f"{rng.choice(NUMBERS[1:])} o'clock"]
         )
 
-    def date():
+    def date() -> str:
         return f"{rng.choice(MONTHS)} {rng.randint(1, 31)}"
 
     forms = [
@@ -412,7 +431,7 @@ def templates(rng, count):
     return [rng.choice(forms)() for _ in range(count)]
 
 
-def main():
+def main() -> None:
     ap = argparse.ArgumentParser()
     ap.add_argument("--lines", nargs="*", default=[])
     ap.add_argument("--ljspeech", nargs="*", default=[])
@@ -423,11 +442,12 @@ def main():
     )
     a = ap.parse_args()
     rng = random.Random(a.seed)
-    counts = collections.OrderedDict()
+    counts: collections.OrderedDict[str, int] = collections.OrderedDict()
     banned = {key(t) for t in heldout.SENTENCES + heldout.SHORT}
-    seen, out = set(), []
+    seen: set[str] = set()
+    out: list[str] = []
 
-    def add(source, texts, limit):
+    def add(source: str, texts: Iterable[str], limit: int) -> None:
         kept = 0
         for text in texts:
             text = clean(text)
@@ -441,7 +461,7 @@ def main():
             kept += 1
         counts[source] = kept
 
-    def read(names):
+    def read(names: Iterable[str]) -> list[str]:
         return [line for name in names for line in pathlib.Path(name).read_text(encoding="utf-8").split("\n")]
 
     add("one sentence per line", read(a.lines), 180)

@@ -6,8 +6,10 @@ rate and the step count are tensors). Matrices of one shape lie side by side: Mu
 batch.
 """
 
+from __future__ import annotations
+
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 import torch.distributed as dist
@@ -34,12 +36,12 @@ class FlatOptimizer:
         decay: Iterable[nn.Parameter],
         plain: Iterable[nn.Parameter],
         *,
-        betas=(0.9, 0.98),
-        eps=1e-9,
-        momentum=0.95,
-        weight_decay=0.05,
-        clip=1.0,
-        ema=0.9993,
+        betas: tuple[float, float] = (0.9, 0.98),
+        eps: float = 1e-9,
+        momentum: float = 0.95,
+        weight_decay: float = 0.05,
+        clip: float = 1.0,
+        ema: float = 0.9993,
     ):
         by_shape: dict[tuple[int, ...], list[nn.Parameter]] = {}
         for p in muon:
@@ -56,7 +58,8 @@ class FlatOptimizer:
             p.data, p.grad = view, self.grad[at : at + p.numel()].view(p.shape)
             offsets.append(at)
             at += n
-        self.groups, at = [], 0
+        self.groups: list[tuple[slice, tuple[int, ...]]] = []
+        at = 0
         for shape, ps in by_shape.items():
             n = len(ps) * math.prod(shape)
             assert math.prod(shape) % 8 == 0, "Muon groups must be contiguous"
@@ -127,7 +130,7 @@ class FlatOptimizer:
             getattr(self, k).copy_(v.to(self.flat.device))
 
 
-def graphed(step, device: str, warm: int = 3):
+def graphed(step: Callable[[], None], device: str, warm: int = 3) -> Callable[[], None]:
     """`step` captured in a CUDA graph (on a CPU: itself). It must read and write the same tensors on every call."""
     if not device.startswith("cuda"):
         return step

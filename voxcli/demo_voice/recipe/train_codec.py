@@ -14,11 +14,14 @@ A step is two CUDA graphs (losses and gradients; update) with one all-reduce bet
 first, so a step costs no work on the CPU. The discriminators and the decoder are updated from one forward pass.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import math
 import os
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -42,7 +45,9 @@ class Pool:
         self.low = torch.zeros(seconds * common.IN_RATE, dtype=torch.int16, device=device)
         self.starts = torch.zeros(int(hours * 3600), dtype=torch.long, device=device)  # in latent frames
         self.size = torch.zeros(2, dtype=torch.float64, device=device)  # frames, utterances
-        self.frames, self.utterances, self.seen, self.of_voice = 0, 0, set(), {}
+        self.frames, self.utterances = 0, 0
+        self.seen: set[str] = set()
+        self.of_voice: dict[str, int] = {}
 
     def scan(self, voices: list[str], most: int = 1) -> int:
         names = sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
@@ -140,13 +145,13 @@ def main() -> None:
     cfg = common.model_config(a.micro)["audio_vae_config"]
     codec = load_codec(a.init, cfg) if a.init else Codec(cfg)
     discs = Discriminators(4 if a.micro else a.disc_width) if adversarial else None
-    found = (
+    found: dict[str, Any] = (
         torch.load(a.init, map_location="cpu", weights_only=True)
         if adversarial and a.init and a.init.endswith(".pt")
         else {}
     )
     trained_discs = "discs" in found
-    if trained_discs:
+    if discs is not None and trained_discs:
         discs.load_state_dict(found["discs"])
     codec = codec.to(device)
     mel = MelLoss().to(device)
@@ -168,7 +173,7 @@ def main() -> None:
         ema=0.999,
     )
     opt.share()
-    if adversarial:
+    if discs is not None:
         discs = discs.to(device)
         disc_params = list(discs.parameters())
         opt_d = FlatOptimizer([], disc_params, [], betas=(0.8, 0.99), weight_decay=1e-3, clip=10.0)
@@ -208,13 +213,15 @@ def main() -> None:
         loss_mel = mel(fake, real)
         loss = loss_mel + 3 * (fake.mean(-1) - real.mean(-1)).abs().mean()
         stats[0].lerp_(loss_mel.detach(), 0.02)
-        if not adversarial:
+        if discs is None:
             loss.backward(inputs=train)
             return
         opt_d.grad.zero_()
         with torch.autocast(device.split(":")[0], torch.bfloat16, enabled=dtype == torch.bfloat16, cache_enabled=False):
             outs = discs(torch.cat([real, fake]))
-        loss_d, loss_adv, loss_fm = 0.0, 0.0, 0.0
+        loss_d: Any = 0.0  # tensors after the first addition
+        loss_adv: Any = 0.0
+        loss_fm: Any = 0.0
         for score, maps in outs:
             r, f = score.float().chunk(2)
             loss_d = loss_d + (1 - r).square().mean() + f.square().mean()
@@ -241,7 +248,7 @@ def main() -> None:
         opt.flat.copy_(opt.ema_flat)
         codec.export(os.path.join(a.out, "audiovae.tmp"))
         state = {"codec": {k: v.detach().cpu().clone() for k, v in codec.state_dict().items()}}
-        if adversarial:
+        if discs is not None:
             state["discs"] = {k: v.detach().cpu().clone() for k, v in discs.state_dict().items()}
         opt.flat.copy_(live)
         torch.save(state, os.path.join(a.out, f"{a.phase}.tmp"))

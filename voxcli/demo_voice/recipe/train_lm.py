@@ -23,6 +23,8 @@ Details that matter for a tiny model:
 - part of the texts lose their final full stop or change their spacing.
 """
 
+from __future__ import annotations
+
 import argparse
 import json
 import math
@@ -31,18 +33,23 @@ import os
 import queue
 import threading
 import time
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn as nn
 import torch.nn.functional as F
+from numpy.typing import ArrayLike, NDArray
 from safetensors.torch import save_file
 
 import common
-from codec import load_codec
+from codec import Codec, load_codec
 from optim import FlatOptimizer, graphed
+
+if TYPE_CHECKING:
+    from multiprocessing.queues import Queue, SimpleQueue
 
 voxcpm2 = common.import_reference()
 from voxcpm.modules.audiovae.audio_vae_v2 import AudioVAE, AudioVAEConfig  # noqa: E402
@@ -53,15 +60,35 @@ DIT_GROUP, ENC_GROUP = 8, 16  # patches a row of the local transformers: 8 x 11 
 MODES = {0: (0.62, 0.20, 0.13, 0.05), 1: (0.0, 0.62, 0.28, 0.10)}
 
 
+Batch = dict[str, torch.Tensor]  # what `Packer.batch` returns, on the device
+Rope = tuple[torch.Tensor, torch.Tensor]
+
+
+class Record(TypedDict):
+    """An utterance with latents: the index of its first patch, and its patches without the tail."""
+
+    text: str
+    speaker: int
+    first: int
+    patches: int
+
+
+class Part(TypedDict):
+    """The latents of the shards of one process."""
+
+    latents: torch.Tensor
+    records: list[Record]
+
+
 # --------------------------------------------------------------------------- latents
 @torch.no_grad()
-def extract(speech: str, names: list[str], codec, device: str):
+def extract(speech: str, names: list[str], codec: Codec, device: str) -> tuple[torch.Tensor, list[Record]]:
     """Latents of some shards, [patches, PATCH, LATENT], and one record per utterance."""
     from codec import FRAME
 
-    todo: queue.Queue = queue.Queue(maxsize=12)
+    todo: queue.Queue[tuple[NDArray[np.int16], list[common.Utterance]]] = queue.Queue(maxsize=12)
 
-    def read(mine):
+    def read(mine: list[str]) -> None:
         for name in mine:
             with open(os.path.join(speech, name)) as f:
                 todo.put((np.load(os.path.join(speech, name[:-5] + ".npy")), json.load(f)))
@@ -69,10 +96,12 @@ def extract(speech: str, names: list[str], codec, device: str):
     readers = [threading.Thread(target=read, args=(names[i::4],), daemon=True) for i in range(4)]
     for r in readers:
         r.start()
-    chunks, records, used = [], [], 0
+    chunks: list[torch.Tensor] = []
+    records: list[Record] = []
+    used = 0
     for _ in names:
-        pcm, entries = todo.get()
-        pcm = torch.from_numpy(pcm).to(device)
+        samples, entries = todo.get()
+        pcm = torch.from_numpy(samples).to(device)
         order = sorted(range(len(entries)), key=lambda i: entries[i]["samples"])
         for s in range(0, len(order), 75):
             group = [entries[i] for i in order[s : s + 75]]
@@ -94,14 +123,16 @@ def extract(speech: str, names: list[str], codec, device: str):
 class Packer:
     """Fills rows of `width` positions; each batch is a dict of int arrays that index the latents."""
 
-    def __init__(self, records, rows, width, audio, targets, seed):
+    def __init__(self, records: list[Record], rows: int, width: int, audio: int, targets: int, seed: int):
         self.rows, self.width, self.audio, self.targets = rows, width, audio, targets
         self.rng = np.random.default_rng(seed)
         self.space, self.full_stop = common.vocabulary()[common.SPACE], common.vocabulary()["."]
-        self.records, self.ids, self.by_speaker = [], [], {}
+        self.records: list[Record] = []
+        self.ids: list[NDArray[np.int64]] = []
+        self.by_speaker: dict[int, list[int]] = {}
         self.add(records)
 
-    def add(self, records) -> None:
+    def add(self, records: list[Record]) -> None:
         for i, r in enumerate(records, len(self.records)):
             self.ids.append(np.array(common.text_ids(r["text"])))
             self.by_speaker.setdefault(r["speaker"], []).append(i)
@@ -118,7 +149,7 @@ class Packer:
         pool = self.by_speaker[speaker]
         return pool[self.rng.integers(len(pool))]
 
-    def text(self, i: int) -> np.ndarray:
+    def text(self, i: int) -> NDArray[np.int64]:
         rng, ids = self.rng, self.ids[i]
         if ids[-1] == self.full_stop and rng.random() < 0.12:
             ids = ids[:-1]
@@ -126,10 +157,11 @@ class Packer:
             ids = np.insert(ids, rng.integers(1, len(ids) + 1), self.space)
         return ids
 
-    def reference(self, speaker: int) -> np.ndarray:
+    def reference(self, speaker: int) -> NDArray[np.int64]:
         """Patches of one to four utterances of the speaker, cut at a random length."""
         rng = self.rng
-        want, parts, have = int(rng.integers(7, 63)), [], 0
+        want, have = int(rng.integers(7, 63)), 0
+        parts: list[NDArray[np.int64]] = []
         while have < want and len(parts) < 4:
             r = self.records[self.other(speaker)]
             skip = int(rng.integers(0, r["patches"] // 2 + 1)) if not parts and rng.random() < 0.4 else 0
@@ -137,16 +169,17 @@ class Packer:
             have += len(parts[-1])
         return np.concatenate(parts)[:want]
 
-    def sample(self):
+    def sample(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """One training sequence: token ids, patch index (-1 on text), target flag, stop label."""
         i, rng = self.next_index(), self.rng
         r, ids = self.records[i], self.text(i)
         mode = int(np.searchsorted(np.cumsum(MODES[r["speaker"]]), rng.random(), side="right"))
-        tokens, patches = [], []
+        token_parts: list[ArrayLike] = []
+        patch_parts: list[ArrayLike] = []
         if mode in (1, 3):
             ref = self.reference(r["speaker"])
-            tokens += [[common.REF_START], np.zeros(len(ref), np.int64), [common.REF_END]]
-            patches += [[-1], ref, [-1]]
+            token_parts += [[common.REF_START], np.zeros(len(ref), np.int64), [common.REF_END]]
+            patch_parts += [[-1], ref, [-1]]
         prompt = np.zeros(0, np.int64)
         if mode in (2, 3):  # texts are joined as the reference does: one call of the tokenizer
             o = self.other(r["speaker"])
@@ -156,9 +189,9 @@ class Packer:
             prompt = np.arange(p["first"], p["first"] + p["patches"] + int(rng.random() < 0.3))
         extra = rng.integers(1, common.TAIL_PATCHES + 1) if rng.random() < 0.3 else 0
         n = r["patches"] + extra
-        tokens += [ids, [common.AUDIO_START], np.zeros(len(prompt) + n, np.int64)]
-        patches += [np.full(len(ids) + 1, -1), prompt, np.arange(r["first"], r["first"] + n)]
-        tokens, patches = np.concatenate(tokens), np.concatenate(patches)
+        token_parts += [ids, [common.AUDIO_START], np.zeros(len(prompt) + n, np.int64)]
+        patch_parts += [np.full(len(ids) + 1, -1), prompt, np.arange(r["first"], r["first"] + n)]
+        tokens, patches = np.concatenate(token_parts), np.concatenate(patch_parts)
         target, stop = np.zeros(len(tokens), np.int64), np.zeros(len(tokens), np.int64)
         target[len(tokens) - n :] = 1
         stop[len(tokens) - n + r["patches"] - 1 :] = 1
@@ -184,7 +217,7 @@ class Packer:
             audio, targets = audio + n_audio, targets + n_target
         flat = patches.reshape(-1)
 
-        def listed(where, size):
+        def listed(where: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
             out, live = np.zeros(size, np.int64), np.zeros(size, np.float32)
             out[: len(where)], live[: len(where)] = where, 1
             return out, live
@@ -212,7 +245,16 @@ class Packer:
         }
 
 
-def feed(records, rows, width, audio, targets, seed, batches, news) -> None:
+def feed(
+    records: list[Record],
+    rows: int,
+    width: int,
+    audio: int,
+    targets: int,
+    seed: int,
+    batches: Queue[dict[str, np.ndarray]],
+    news: SimpleQueue[list[Record]],
+) -> None:
     packer = Packer(records, rows, width, audio, targets, seed)
     while True:
         while not news.empty():
@@ -221,7 +263,7 @@ def feed(records, rows, width, audio, targets, seed, batches, news) -> None:
 
 
 # --------------------------------------------------------------------------- model
-def attend(attn, x, rope, mask):
+def attend(attn: Any, x: torch.Tensor, rope: Rope | None, mask: torch.Tensor) -> torch.Tensor:
     """Reference attention with an explicit mask."""
     b, t, _ = x.shape
     h, kv, d = attn.num_heads, attn.num_key_value_heads, attn.head_dim
@@ -236,7 +278,7 @@ def attend(attn, x, rope, mask):
     return attn.o_proj(y.transpose(1, 2).reshape(b, t, h * d))
 
 
-def run_layer(layer, x, mask, rope):
+def run_layer(layer: Any, x: torch.Tensor, mask: torch.Tensor, rope: Rope | None) -> torch.Tensor:
     x = x + attend(layer.self_attn, layer.input_layernorm(x), rope, mask)
     return x + layer.mlp(layer.post_attention_layernorm(x))
 
@@ -244,19 +286,19 @@ def run_layer(layer, x, mask, rope):
 COMPILED = torch.compile(run_layer, dynamic=False)  # one compilation serves all layers of a stack: seconds, not minutes
 
 
-def run_stack(stack, x, mask, rope):
+def run_stack(stack: Any, x: torch.Tensor, mask: torch.Tensor, rope: Rope | None) -> torch.Tensor:
     for layer in stack.layers:
-        x = (COMPILED if Trainer.compile else run_layer)(layer, x, mask, rope)
+        x = (COMPILED if Trainer.compiled else run_layer)(layer, x, mask, rope)
     return stack.norm(x)
 
 
-def rope_of(stack, t: int, groups: int = 1):
+def rope_of(stack: Any, t: int, groups: int = 1) -> Rope | None:
     if stack.rope_emb is None:
         return None
     return stack.rope_emb.cos_cached[:t].repeat(groups, 1), stack.rope_emb.sin_cached[:t].repeat(groups, 1)
 
 
-def run_local(stack, x, groups: int):
+def run_local(stack: Any, x: torch.Tensor, groups: int) -> torch.Tensor:
     """Full attention within each short sequence, `groups` of them a row."""
     b, t, c = x.shape
     block = torch.arange(groups * t, device=x.device) // t
@@ -267,25 +309,27 @@ def run_local(stack, x, groups: int):
 class Trainer(nn.Module):
     """Loss of the reference model on packed rows."""
 
-    compile = False
+    compiled = False
+    base: torch.Tensor
+    capital: torch.Tensor
 
-    def __init__(self, model, dit_mult: int = 1):
+    def __init__(self, model: Any, dit_mult: int = 1):
         super().__init__()
         self.m, self.dit_mult = model, dit_mult
         self.register_buffer("base", torch.from_numpy(common.alias_table()), persistent=False)
         self.register_buffer("capital", torch.from_numpy(common.capital_table()), persistent=False)
 
-    def embed(self, tokens):
+    def embed(self, tokens: torch.Tensor) -> torch.Tensor:
         table = self.m.base_lm.embed_tokens
         return table(self.base[tokens]) + self.capital[tokens][..., None] * table.weight[common.CAPITAL]
 
-    def local_encoder(self, x):
+    def local_encoder(self, x: torch.Tensor) -> torch.Tensor:
         enc = self.m.feat_encoder
         x = enc.in_proj(x)
         x = torch.cat([enc.special_token[0].expand(x.shape[0], 1, -1).to(x.dtype), x], dim=1)
         return run_local(enc.encoder, x, ENC_GROUP)[:, 0]
 
-    def estimator(self, x, mu, t, cond):
+    def estimator(self, x: torch.Tensor, mu: torch.Tensor, t: torch.Tensor, cond: torch.Tensor) -> torch.Tensor:
         est = self.m.feat_decoder.estimator
         x, cond = est.in_proj(x), est.cond_proj(cond)
         time_emb = est.time_mlp(est.time_embeddings(t)) + est.delta_time_mlp(est.time_embeddings(torch.zeros_like(t)))
@@ -293,7 +337,7 @@ class Trainer(nn.Module):
         h = torch.cat([mu.to(x.dtype), time_emb[:, None].to(x.dtype), cond, x], dim=1)
         return est.out_proj(run_local(est.decoder, h, DIT_GROUP)[:, -x.shape[1] :])
 
-    def hidden(self, b, noisy):
+    def hidden(self, b: Batch, noisy: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Hidden states that condition the decoder and the stop head, at the positions before the goals."""
         m = self.m
         R, W = b["tokens"].shape
@@ -316,7 +360,16 @@ class Trainer(nn.Module):
         before = (b["goals"] - 1).clamp(min=0)  # the position that predicts each goal
         return out.reshape(R * W, -1)[before], res.reshape(R * W, -1)[before]
 
-    def forward(self, b, noisy, clean, cond, keep, t, z):
+    def forward(
+        self,
+        b: Batch,
+        noisy: torch.Tensor,
+        clean: torch.Tensor,
+        cond: torch.Tensor,
+        keep: torch.Tensor,
+        t: torch.Tensor,
+        z: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         m = self.m
         lm, res = self.hidden(b, noisy)
         mu = torch.cat([m.lm_to_dit_proj(lm), m.res_to_dit_proj(res)], -1)
@@ -334,7 +387,7 @@ class Trainer(nn.Module):
         return diff, (ce * w).sum() / total
 
 
-def initialize(model) -> None:
+def initialize(model: Any) -> None:
     """Small-scale initialization (the reference leaves PyTorch's defaults)."""
     for name, p in model.named_parameters():
         if name.startswith("audio_vae"):
@@ -352,23 +405,23 @@ def initialize(model) -> None:
     nn.init.normal_(model.feat_encoder.special_token, 0, 0.7)
 
 
-def build(micro: bool, device: str):
+def build(micro: bool, device: str) -> Any:
     cfg = common.model_config(micro)
     cfg["device"], cfg["dtype"] = device, "float32"
 
     class NoTokenizer:
-        vocab: ClassVar[dict] = {}
+        vocab: ClassVar[dict[str, int]] = {}
 
     config = voxcpm2.VoxCPMConfig.model_validate(cfg)
     vae = AudioVAE(AudioVAEConfig(**cfg["audio_vae_config"]))
     return voxcpm2.VoxCPM2Model(config, NoTokenizer(), vae, device=device).to(device)
 
 
-def trainable(model):
+def trainable(model: Any) -> list[tuple[str, nn.Parameter]]:
     return [(n, p) for n, p in model.named_parameters() if not n.startswith("audio_vae")]
 
 
-def export(model, averaged, path: str) -> None:
+def export(model: Any, averaged: Mapping[int, torch.Tensor], path: str) -> None:
     """bfloat16 weights under the reference names; alias tokens get their trained row, capitals the capital vector
     too."""
     state = {}
@@ -383,7 +436,7 @@ def export(model, averaged, path: str) -> None:
     save_file(state, path, metadata={"format": "pt"})
 
 
-def restore(model, path: str) -> None:
+def restore(model: Any, path: str) -> None:
     """Parameters from an exported model.safetensors (the rows of the embedding that are trained are exported as they
     are)."""
     from safetensors.torch import load_file
@@ -403,7 +456,7 @@ def check(device: str) -> None:
     torch.manual_seed(0)
     model = build(True, device).eval()
     latents = torch.randn(400, common.PATCH, common.LATENT, device=device)
-    records = [
+    records: list[Record] = [
         {"text": t, "speaker": s, "first": f, "patches": n}
         for t, s, f, n in (
             ("Hello there.", 0, 0, 6),
@@ -503,7 +556,7 @@ def main() -> None:
         dist.init_process_group("nccl" if kind == "cuda" else "gloo")
     os.makedirs(a.out, exist_ok=True)
 
-    def notify(*args) -> None:
+    def notify(*args: object) -> None:
         if rank == 0:
             print(*args, flush=True)
 
@@ -538,11 +591,13 @@ def main() -> None:
         dtype=torch.float16,
     )
     trainer = Trainer(model, k).to(device)
-    Trainer.compile = a.compile
+    Trainer.compiled = a.compile
     torch.manual_seed(1000 + rank)
 
     # what a step reads: filled from the packers, first with a batch of made-up records for compilation
-    made_up = [{"text": "x" * 50, "speaker": s, "first": 25 * i, "patches": 20} for i in range(190) for s in (0, 1)]
+    made_up: list[Record] = [
+        {"text": "x" * 50, "speaker": s, "first": 25 * i, "patches": 20} for i in range(190) for s in (0, 1)
+    ]
     static = {
         n: torch.from_numpy(v).to(device)
         for n, v in Packer(made_up, a.rows, a.width, N, M, 0).batch().items()
@@ -572,10 +627,10 @@ def main() -> None:
     while not os.path.exists(a.codec):
         time.sleep(0.5)
     for spec in a.wait_shards:
-        voice, n = spec.split(":")
+        voice, shards = spec.split(":")
         while not os.path.isdir(a.speech) or sum(
             f.startswith(voice) and f.endswith(".json") for f in os.listdir(a.speech)
-        ) < int(n):
+        ) < int(shards):
             time.sleep(0.5)
     t_extract = time.time()
     codec = load_codec(a.codec, common.model_config(a.micro)["audio_vae_config"]).to(device).eval()
@@ -585,7 +640,7 @@ def main() -> None:
         part = os.path.join(a.out, "part{}.pt")
         torch.save({"latents": mine, "records": records}, part.format(rank))
         dist.barrier()
-        parts = [torch.load(part.format(r), map_location=device, weights_only=False) for r in range(world)]
+        parts: list[Part] = [torch.load(part.format(r), map_location=device, weights_only=False) for r in range(world)]
     else:
         parts = [{"latents": mine, "records": records}]
     used, records = 0, []
