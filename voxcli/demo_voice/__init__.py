@@ -1,7 +1,7 @@
 """A small real checkpoint of VoxCPM2's architecture, so that the tool speaks on any machine.
 
-`model/` is an ordinary checkpoint folder. How it was trained, from what and under which licences: `recipe/README.md`
-in the repository.
+`model/` is an ordinary checkpoint folder. `recipe/README.md` in the repository describes its training, data and
+licences.
 """
 
 from pathlib import Path

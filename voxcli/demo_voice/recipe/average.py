@@ -1,7 +1,6 @@
-"""The mean of weights of the same shape: `python average.py OUT.safetensors IN.safetensors IN.safetensors ...`
+"""Average weights of the same shapes: `python average.py OUT.safetensors IN.safetensors IN.safetensors ...`
 
-Two checkpoints of one run with a learning rate that has not come down yet: their mean stands for the steps that would
-have brought it down.
+For checkpoints of a run whose learning rate has not decayed: averaging has an effect similar to the missing decay.
 """
 
 import sys

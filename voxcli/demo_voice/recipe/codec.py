@@ -2,7 +2,7 @@
 
 With signals as [batch, time, channels] a strided convolution of kernel 2s is two matrix products on blocks of s
 samples, its transpose is two matrix products followed by a view, and only the depthwise convolutions and the snakes
-need kernels of their own (kernels.py). Weights are plain (no weight norm); `export` writes them under the reference
+need custom kernels (kernels.py). Weights are plain (no weight norm); `export` writes them under the reference
 names as weight_v and weight_g. `check` compares both passes with the reference module.
 """
 
@@ -20,7 +20,7 @@ from safetensors.torch import load_file, save_file
 import common
 from kernels import TAPS, add_snake, depth_snake
 
-FRAME = common.OUT_RATE // common.FRAME_RATE  # samples of 24 kHz a latent frame
+FRAME = common.OUT_RATE // common.FRAME_RATE  # samples of 24 kHz per latent frame
 FRAME_IN = common.IN_RATE // common.FRAME_RATE
 
 
@@ -29,7 +29,7 @@ def linear(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor | None = None) -> t
 
 
 def later(x: torch.Tensor) -> torch.Tensor:
-    """The signal one step later: row t holds what was at t - 1."""
+    """Delay a signal by one step: row t of the result is row t - 1 of `x`."""
     return F.pad(x, (0, 0, 1, 0))[:, :-1]
 
 
@@ -38,7 +38,7 @@ def matrix(rows: int, columns: int, gain: float = 1.0) -> nn.Parameter:
 
 
 class Unit(nn.Module):
-    """x + point(snake(depthwise(snake(x)))); the sum is left to whoever comes next."""
+    """A residual unit x + point(snake(depthwise(snake(x)))) from s = snake(x); the next layer adds x."""
 
     def __init__(self, channels: int, dilation: int):
         super().__init__()
@@ -153,7 +153,7 @@ class Codec(nn.Module):
         self.register_buffer("var", torch.ones(cfg["latent_dim"]))
 
     def encode(self, wav: torch.Tensor, dtype: torch.dtype, frozen: bool = True) -> torch.Tensor:
-        """Normalized latents; with frozen=False by the batch's statistics, which also move the running ones."""
+        """Return normalized latents. frozen=False: use the statistics of the batch, and update the running ones."""
         mu = self.encoder(wav, dtype)
         mean, var = self.mean, self.var
         if not frozen:
@@ -165,8 +165,7 @@ class Codec(nn.Module):
 
     # ----------------------------------------------------------------------- reference layout
     def _pairs(self) -> Iterator[tuple[str, torch.Tensor, torch.Tensor | None]]:
-        """(reference prefix, weight in the reference's shape, bias) and (reference name, snake alpha) of every
-        layer."""
+        """Yield (reference prefix, weight in the reference's shape, bias) and (reference name, snake alpha, None)."""
 
         def unit(prefix: str, u: Unit) -> Iterator[tuple[str, torch.Tensor, torch.Tensor | None]]:
             yield f"{prefix}.block.1", u.w.T[:, None], u.b
@@ -216,7 +215,7 @@ class Codec(nn.Module):
             state[f"{name}.bias"] = b
         width = self.cfg["decoder_dim"]
         buckets = len(self.cfg["sr_bin_boundaries"]) + 1
-        for i in range(len(self.cfg["decoder_rates"])):  # one output rate: these stay neutral
+        for i in range(len(self.cfg["decoder_rates"])):  # there is one output rate, so these stay neutral
             state[f"decoder.sr_cond_model.{i + 2}.scale_embed.weight"] = torch.ones(buckets, width >> i)
             state[f"decoder.sr_cond_model.{i + 2}.bias_embed.weight"] = torch.zeros(buckets, width >> i)
         state = {k: v.float().cpu().contiguous() for k, v in state.items()}
@@ -224,7 +223,7 @@ class Codec(nn.Module):
         return state
 
     def export(self, path: str) -> None:
-        """audiovae.safetensors in 16 bit; the latent statistics are folded into fc_mu."""
+        """Write audiovae.safetensors in float16, with the latent statistics folded into fc_mu."""
         save_file(
             {k: v.half() if v.is_floating_point() else v for k, v in self.reference_state().items()},
             path,
@@ -233,7 +232,7 @@ class Codec(nn.Module):
 
     @torch.no_grad()
     def load_reference(self, state: dict[str, torch.Tensor]) -> None:
-        """The inverse of `reference_state`: go on from exported weights."""
+        """Load exported weights: the inverse of `reference_state`."""
 
         def weight(name: str) -> tuple[torch.Tensor, torch.Tensor]:
             v = state[f"{name}.weight_v"].float()
@@ -294,8 +293,7 @@ class Codec(nn.Module):
 
 
 def load_codec(path: str, cfg: dict[str, Any]) -> Codec:
-    """Codec from a training state (`.pt`, written by train_codec.py) or from exported weights
-    (`audiovae.safetensors`)."""
+    """Load a codec from a training state (`.pt` of train_codec.py) or exported weights (`audiovae.safetensors`)."""
     codec = Codec(cfg)
     if path.endswith(".safetensors"):
         codec.load_reference(load_file(path))
@@ -306,15 +304,17 @@ def load_codec(path: str, cfg: dict[str, Any]) -> Codec:
 
 # --------------------------------------------------------------------------- losses
 def spectrum(x: torch.Tensor, window: torch.Tensor) -> torch.Tensor:
-    """Spectrogram [batch, frames, bins, re/im] (unfold has a fast backward pass, torch.stft has not)."""
+    """Return the spectrogram [batch, frames, bins, re/im]. The backward pass of unfold is faster than torch.stft's."""
     n = window.shape[0]
     x = F.pad(x[:, None], (n // 2, n // 2), "reflect")[:, 0]
     return torch.view_as_real(torch.fft.rfft(x.unfold(-1, n, n // 4) * window))
 
 
 class MelLoss(nn.Module):
-    """L1 between log-mel spectra at six resolutions, with a floor 80 dB under full scale: silence and the empty band
-    above a teacher's own sampling rate must not outweigh speech."""
+    """L1 distance of log-mel spectra at six resolutions, with a floor 80 dB below full scale.
+
+    Without the floor, silence and the empty band above a teacher's sampling rate would outweigh speech.
+    """
 
     sizes = ((64, 6), (128, 12), (256, 24), (512, 48), (1024, 96), (2048, 192))
 
@@ -410,6 +410,7 @@ class Discriminators(nn.Module):
 
 
 def check() -> None:
+    """Compare encoder, decoder, export and import with the reference module."""
     common.import_reference()
     from voxcpm.modules.audiovae.audio_vae_v2 import AudioVAE, AudioVAEConfig
 
@@ -432,8 +433,8 @@ def check() -> None:
             y, ref_y = codec.decoder(z, torch.float64), vae.decode(z.transpose(1, 2))[:, 0]
         count = sum(p.numel() for p in codec.parameters())
         print(
-            f"codec {count / 1e6:.2f} M: encoder off by {(z - ref).abs().max():.1e}, decoder "
-            f"{(y - ref_y).abs().max():.1e} of {ref_y.abs().max():.2f}"
+            f"codec {count / 1e6:.2f} M: maximum difference of the encoder {(z - ref).abs().max():.1e}, of the decoder "
+            f"{(y - ref_y).abs().max():.1e} (peak {ref_y.abs().max():.2f})"
         )
         assert (z - ref).abs().max() < 1e-3 and (y - ref_y).abs().max() < 1e-4
 

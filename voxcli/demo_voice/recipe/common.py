@@ -1,7 +1,6 @@
 """Shared settings: model sizes, tokenizer, resampling.
 
-Everything that defines the shape of the demo model is in this file, so that the
-training scripts, the exporter and the evaluation agree on it.
+This file defines everything about the shape of the demo model, so that training, export and evaluation agree on it.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ HEAD_DIM = 64  # kv_channels, the same everywhere (one rotary table)
 
 
 def model_config(micro: bool = False) -> dict[str, Any]:
-    """config.json of the demo model. `micro` is a toy for rehearsing the scripts."""
+    """Return config.json of the demo model. micro: a toy size for trying out the scripts."""
     rope = {
         "type": "longrope",
         "long_factor": [1.0] * (HEAD_DIM // 2),
@@ -119,11 +118,10 @@ def model_config(micro: bool = False) -> dict[str, Any]:
 
 
 # --------------------------------------------------------------------------- tokenizer
-# One token per character, in the sentencepiece style of the original tokenizer: spaces become U+2581 and one is put in
-# front of the text. Capital letters, accented letters and rare marks have ids of their own, but share the trained row
-# of the character they stand for; a capital letter adds one learned vector (the row CAPITAL), so that "us" and "US"
-# differ and rare capitals are known. `export` of train_lm.py writes out the sums, so no text normalizer is needed at
-# run time.
+# One token per character, in the sentencepiece style of the original tokenizer: spaces become U+2581 and the text gets
+# one in front. Capital letters, accented letters and rare punctuation have their own ids but share the trained row of a
+# base character. A capital letter adds one learned vector (the row CAPITAL), so that "us" and "US" differ and rare
+# capitals are known. `export` in train_lm.py writes the sums, so inference needs no text normalizer.
 SPACE = "\u2581"
 SPECIAL = {101: "<|audio_start|>", 102: "<|audio_end|>", 103: "<|ref_audio_start|>", 104: "<|ref_audio_end|>"}
 AUDIO_START, AUDIO_END, REF_START, REF_END = 101, 102, 103, 104
@@ -165,11 +163,11 @@ for _chars, _base in (
     for _c in _chars:
         _EXTRA[_c] = _base
 ALIAS.update(_EXTRA)
-EXTRA_OWN = "\u20ac\u00a3"  # euro and pound sign: rows of their own
+EXTRA_OWN = "\u20ac\u00a3"  # euro and pound sign, with their own rows
 
 
 def vocabulary() -> dict[str, int]:
-    """token -> id. Ids 101..104 belong to the audio marks and to nothing else."""
+    """Return token -> id. Ids 101 to 104 are reserved for the audio marks."""
     vocab = {"<unk>": 0, "<s>": 1, "</s>": 2, SPACE: 3}
     nxt = 4
     for code in range(33, 127):  # 94 printable characters: ids 4..97
@@ -190,7 +188,7 @@ def vocabulary() -> dict[str, int]:
 
 
 def alias_table() -> NDArray[np.int64]:
-    """int array: token id -> id of the row that is trained for it."""
+    """Return an array [VOCAB_SIZE]: token id -> id of the row that is trained for it."""
     vocab = vocabulary()
     table = np.arange(VOCAB_SIZE)
     for char, base in ALIAS.items():
@@ -200,7 +198,7 @@ def alias_table() -> NDArray[np.int64]:
 
 
 def capital_table() -> NDArray[np.float32]:
-    """float array: 1 for the ids of capital letters."""
+    """Return an array [VOCAB_SIZE]: 1 for the ids of capital letters, otherwise 0."""
     table = np.zeros(VOCAB_SIZE, np.float32)
     for char, i in vocabulary().items():
         table[i] = float(len(char) == 1 and char.isupper())
@@ -208,7 +206,7 @@ def capital_table() -> NDArray[np.float32]:
 
 
 def text_ids(text: str) -> list[int]:
-    """What the exported tokenizer returns (used where `tokenizers` is not wanted)."""
+    """Return the token ids of a text, like the exported tokenizer but without the package `tokenizers`."""
     vocab = vocabulary()
     out, last_unknown = [], False
     for char in SPACE + text.replace(" ", SPACE):
@@ -221,7 +219,7 @@ def text_ids(text: str) -> list[int]:
 
 
 def write_tokenizer(folder: str) -> None:
-    """tokenizer.json + tokenizer_config.json in the layout of a Llama tokenizer."""
+    """Write tokenizer.json and tokenizer_config.json in the layout of a Llama tokenizer."""
     vocab = vocabulary()
 
     def added(i: int, content: str) -> dict[str, Any]:
@@ -292,7 +290,7 @@ def write_tokenizer(folder: str) -> None:
 
 # --------------------------------------------------------------------------- helpers
 def import_reference() -> Any:
-    """Import the reference package; modules it imports but does not need here are stubbed."""
+    """Import the reference package, with stubs for modules that it imports but does not need here."""
     import importlib.machinery
 
     import transformers  # noqa: F401  (first: it looks for optional packages)
@@ -320,19 +318,19 @@ def import_reference() -> Any:
 
 
 def read_time(path: str) -> float:
-    """A unix time from a small text file."""
+    """Read a unix time from a text file."""
     with open(path) as f:
         return float(f.read())
 
 
 def to_encoder_rate(wav: torch.Tensor) -> torch.Tensor:
-    """24 kHz -> 16 kHz on whatever device `wav` [B, 1, T] is on (T a multiple of 3)."""
+    """Resample `wav` [B, 1, T] from 24 kHz to 16 kHz on its device. T is a multiple of 3."""
     import torch
     import torch.nn.functional as F
 
     taps = 97
     n = torch.arange(taps, dtype=torch.float64) - (taps - 1) / 2
-    cutoff = 7600.0 / (OUT_RATE * 2 / 2)  # as a share of the 48 kHz Nyquist frequency
+    cutoff = 7600.0 / (OUT_RATE * 2 / 2)  # as a fraction of the 48 kHz Nyquist frequency
     kernel = torch.special.sinc(n * cutoff) * cutoff * torch.kaiser_window(taps, False, 8.0, dtype=torch.float64)
     kernel = (kernel / kernel.sum() * 2).to(wav)
     up = torch.stack([wav, torch.zeros_like(wav)], dim=-1).flatten(-2)

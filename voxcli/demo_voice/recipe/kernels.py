@@ -1,14 +1,14 @@
-"""Triton kernels of the codec's residual units, each beside its plain torch twin. Signals are [batch, time, channels].
+"""Triton kernels of the codec's residual units, each with its plain torch twin. Signals are [batch, time, channels].
 
-A residual unit of the AudioVAE is x + point(snake(depthwise(snake(x)))). The two matrix products go to cuBLAS; what is
-left is bound by memory traffic, so it is done in two kernels a direction and unit:
+A residual unit of the AudioVAE is x + point(snake(depthwise(snake(x)))). cuBLAS computes the two matrix products. The
+rest is bound by memory traffic and takes two kernels per direction and unit:
 
     add_snake(x, h, a)      ->  x + h, snake(x + h)                      (the end of one unit, the start of the next)
     depth_snake(s, w, b, a) ->  snake(causal depthwise convolution of s)
 
-cuDNN's depthwise backward takes many times longer than the bytes it moves; `depth_snake` recomputes the convolution
-from seven shifted reads instead and leaves partial sums of the parameter gradients, one row a program, to be added by
-torch.
+cuDNN's depthwise backward pass takes many times longer than its memory traffic requires. `depth_snake` recomputes the
+convolution from seven shifted reads instead and writes partial sums of the parameter gradients, one row per program,
+which torch adds up.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import torch.nn.functional as F
 try:
     import triton
     import triton.language as tl
-except ImportError:  # CPU only: the twins serve
+except ImportError:  # CPU only: the torch twins are used
     triton = None
 
 import common
@@ -57,7 +57,7 @@ if triton is not None:
     # ----------------------------------------------------------------------- kernels
     @triton.jit
     def _sine(x):
-        """(sin, cos) of x up to a common sign: enough for sin^2 and sin cos, and without libdevice's slow path."""
+        """Return (sin, cos) of x up to a common sign, which suffices for sin^2 and sin cos and avoids a slow path."""
         k = tl.floor(x * 0.3183098861837907 + 0.5)
         r = x - k * 3.140625 - k * 0.0009676535897932
         z = r * r
@@ -312,22 +312,21 @@ if triton is not None:
 
 
 def add_snake(x: torch.Tensor, h: torch.Tensor, a: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(x + h, snake(x + h)); x, h [batch, time, channels], a [channels]."""
+    """Return x + h and snake(x + h) of x, h [batch, time, channels] and a [channels]."""
     if triton is not None and (x.is_cuda or INTERPRET):
         return AddSnake.apply(x, h, a)
     return add_snake_twin(x, h, a)
 
 
 def depth_snake(s: torch.Tensor, w: torch.Tensor, b: torch.Tensor, a: torch.Tensor, dilation: int) -> torch.Tensor:
-    """snake(causal depthwise convolution); s [batch, time, channels], w [7, channels], b and a [channels]."""
+    """Return snake(causal depthwise convolution) of s [batch, time, channels]; w [7, channels], b and a [channels]."""
     if triton is not None and (s.is_cuda or INTERPRET):
         return DepthSnake.apply(s, w, b, a, dilation)
     return depth_snake_twin(s, w, b, a, dilation)
 
 
 def warm(rank: int, world: int, shapes: list[tuple[int, int]], dtype: torch.dtype) -> None:
-    """Compile the kernels for every world-th of the (channels, time) `shapes`; several processes fill one cache
-    together."""
+    """Compile the kernels for every `world`-th of `shapes` (time, channels), so that processes share the work."""
     for time, channels in shapes[rank::world]:
         x, h = (torch.randn(1, time, channels, device="cuda", dtype=dtype, requires_grad=True) for _ in range(2))
         w, b, a = (torch.randn(*n, channels, device="cuda").abs().requires_grad_() for n in ((TAPS,), (), ()))
@@ -337,7 +336,7 @@ def warm(rank: int, world: int, shapes: list[tuple[int, int]], dtype: torch.dtyp
 
 
 def check() -> None:
-    """Kernels against the twins, outputs and gradients, fresh random inputs (TRITON_INTERPRET=1 on a CPU)."""
+    """Compare outputs and gradients of kernels and twins on random inputs (TRITON_INTERPRET=1 on a CPU)."""
     device = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cudnn.allow_tf32 = False
     worst = 0.0
@@ -357,14 +356,14 @@ def check() -> None:
             results.append((y, s, u, *grads))
         for p, q in zip(*results, strict=True):
             worst = max(worst, ((p - q).norm() / q.norm()).item())
-    print(f"kernels against twins on {device}: worst relative difference {worst:.2e}")
+    print(f"kernels against twins on {device}: maximum relative difference {worst:.2e}")
     assert worst < 1e-4
 
 
 if __name__ == "__main__":
     if len(sys.argv) > 1:  # kernels.py RANK WORLD: warm the cache for the demo codec
         cfg = common.model_config()["audio_vae_config"]
-        frames = 16  # a multiple of 16, as in training: Triton compiles for it
+        frames = 16  # a multiple of 16, as in training, because Triton specializes for it
         shapes, time, width = [], frames * common.IN_RATE // common.FRAME_RATE, cfg["encoder_dim"]
         for rate in cfg["encoder_rates"]:
             shapes.append((time, width))

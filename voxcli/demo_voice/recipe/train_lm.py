@@ -3,24 +3,23 @@
     torchrun --nproc_per_node 2 train_lm.py --speech work/speech --codec work/codec/joint.pt --out work/lm \\
         --seconds 800 --compile
 
-Latents are computed once with the frozen encoder and stay on the training device; shards that are finished later join
-every --grow seconds. Utterances are packed into rows of fixed length with a block-diagonal causal mask, so one compiled
-graph serves the whole run. The modules are those of the reference VoxCPM2Model and the losses are those of its
-forward(); only the bookkeeping differs: the local encoder is run on audio positions alone, the diffusion decoder on
-predicted positions alone, and both on several patches a row, so that attention over 5 or 11 tokens fills a tile.
---check compares the packed loss path with the reference modules.
+Latents are computed once with the frozen encoder and stay on the training device; with --grow, shards finished later
+are added. Utterances are packed into rows of fixed length with a block-diagonal causal mask, so one compiled graph
+serves the whole run. The modules are those of the reference VoxCPM2Model and the losses are those of its forward().
+Only the bookkeeping differs: the local encoder runs on audio positions only, the diffusion decoder on predicted
+positions only, and both on several patches per row, so that attention over 5 or 11 tokens fills a tile. --check
+compares the packed loss path with the reference modules.
 
-Prompt layouts (T text, A audio patch): zero-shot `text 101`, reference `103 A.. 104 text 101`, continuation
-`prompt_text+text 101 A..` and both. Only speaker 0 is trained without a prompt, so it is the voice one gets when one
-asks for none.
+Prompt layouts (A audio patch): zero-shot `text 101`, reference `103 A.. 104 text 101`, continuation
+`prompt_text+text 101 A..` and both. Only speaker 0 is trained without a prompt, so it is the voice without a prompt.
 
 Details that matter for a tiny model:
-- history noise: the patches the model reads (not those it predicts) get Gaussian noise of random strength, so that it
-  tolerates its own small errors at inference;
-- stop targets: part of the utterances keep up to TAIL_PATCHES silent patches, all labelled "stop", so that a missed
-  stop is caught one patch later;
-- references are pieces of other utterances of the same speaker, 1 to 10 seconds long;
-- part of the texts lose their final full stop or change their spacing.
+- history noise: the patches that the model reads (not those it predicts) get Gaussian noise of random strength, so that
+  it tolerates its own small errors at inference;
+- stop targets: some utterances keep up to TAIL_PATCHES silent patches, all labelled "stop", so that a missed stop can
+  be corrected one patch later;
+- references are parts of other utterances of the same speaker, 1 to 10 seconds long;
+- some texts lose their final full stop or get a stray space.
 """
 
 from __future__ import annotations
@@ -55,8 +54,8 @@ voxcpm2 = common.import_reference()
 from voxcpm.modules.audiovae.audio_vae_v2 import AudioVAE, AudioVAEConfig  # noqa: E402
 from voxcpm.modules.minicpm4 import model as minicpm  # noqa: E402
 
-DIT_GROUP, ENC_GROUP = 8, 16  # patches a row of the local transformers: 8 x 11 and 16 x 5 tokens
-# share of (zero-shot, reference, continuation, both) for each speaker
+DIT_GROUP, ENC_GROUP = 8, 16  # patches per row of the local transformers: 8 x 11 and 16 x 5 tokens
+# probabilities of (zero-shot, reference, continuation, both) for each speaker
 MODES = {0: (0.62, 0.20, 0.13, 0.05), 1: (0.0, 0.62, 0.28, 0.10)}
 
 
@@ -83,7 +82,7 @@ class Part(TypedDict):
 # --------------------------------------------------------------------------- latents
 @torch.no_grad()
 def extract(speech: str, names: list[str], codec: Codec, device: str) -> tuple[torch.Tensor, list[Record]]:
-    """Latents of some shards, [patches, PATCH, LATENT], and one record per utterance."""
+    """Return the latents of shards, [patches, PATCH, LATENT], and one record per utterance."""
     from codec import FRAME
 
     todo: queue.Queue[tuple[NDArray[np.int16], list[common.Utterance]]] = queue.Queue(maxsize=12)
@@ -121,7 +120,7 @@ def extract(speech: str, names: list[str], codec: Codec, device: str) -> tuple[t
 
 # --------------------------------------------------------------------------- packing
 class Packer:
-    """Fills rows of `width` positions; each batch is a dict of int arrays that index the latents."""
+    """Packs utterances into rows of `width` positions. A batch is a dict of arrays, which index the latents."""
 
     def __init__(self, records: list[Record], rows: int, width: int, audio: int, targets: int, seed: int):
         self.rows, self.width, self.audio, self.targets = rows, width, audio, targets
@@ -158,7 +157,7 @@ class Packer:
         return ids
 
     def reference(self, speaker: int) -> NDArray[np.int64]:
-        """Patches of one to four utterances of the speaker, cut at a random length."""
+        """Return patches of one to four utterances of the speaker, cut at a random length."""
         rng = self.rng
         want, have = int(rng.integers(7, 63)), 0
         parts: list[NDArray[np.int64]] = []
@@ -170,7 +169,7 @@ class Packer:
         return np.concatenate(parts)[:want]
 
     def sample(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """One training sequence: token ids, patch index (-1 on text), target flag, stop label."""
+        """Return one training sequence: token ids, patch indexes (-1 for text), target flags, stop labels."""
         i, rng = self.next_index(), self.rng
         r, ids = self.records[i], self.text(i)
         mode = int(np.searchsorted(np.cumsum(MODES[r["speaker"]]), rng.random(), side="right"))
@@ -181,7 +180,7 @@ class Packer:
             token_parts += [[common.REF_START], np.zeros(len(ref), np.int64), [common.REF_END]]
             patch_parts += [[-1], ref, [-1]]
         prompt = np.zeros(0, np.int64)
-        if mode in (2, 3):  # texts are joined as the reference does: one call of the tokenizer
+        if mode in (2, 3):  # texts are joined as in the reference, which tokenizes both in one call
             o = self.other(r["speaker"])
             before = self.text(o)
             ids = np.concatenate([before, ids[1:] if rng.random() < 0.4 else ids])
@@ -226,7 +225,7 @@ class Packer:
         goals, weight = listed(np.flatnonzero(target.reshape(-1)), self.targets)
         slot_of = np.full(R * W + 1, -1)
         slot_of[slots[live > 0]] = np.flatnonzero(live)
-        previous = slot_of[goals - 1]  # slot of the patch before, -1 where text precedes
+        previous = slot_of[goals - 1]  # slot of the previous patch, -1 after text
         return {
             "tokens": tokens,
             "doc": doc,
@@ -264,7 +263,7 @@ def feed(
 
 # --------------------------------------------------------------------------- model
 def attend(attn: Any, x: torch.Tensor, rope: Rope | None, mask: torch.Tensor) -> torch.Tensor:
-    """Reference attention with an explicit mask."""
+    """Return the reference's attention, with an explicit mask."""
     b, t, _ = x.shape
     h, kv, d = attn.num_heads, attn.num_key_value_heads, attn.head_dim
     q = attn.q_proj(x).view(b, t, h, d).transpose(1, 2)
@@ -283,7 +282,9 @@ def run_layer(layer: Any, x: torch.Tensor, mask: torch.Tensor, rope: Rope | None
     return x + layer.mlp(layer.post_attention_layernorm(x))
 
 
-COMPILED = torch.compile(run_layer, dynamic=False)  # one compilation serves all layers of a stack: seconds, not minutes
+COMPILED = torch.compile(
+    run_layer, dynamic=False
+)  # one compilation for all layers of a stack, in seconds instead of minutes
 
 
 def run_stack(stack: Any, x: torch.Tensor, mask: torch.Tensor, rope: Rope | None) -> torch.Tensor:
@@ -299,7 +300,7 @@ def rope_of(stack: Any, t: int, groups: int = 1) -> Rope | None:
 
 
 def run_local(stack: Any, x: torch.Tensor, groups: int) -> torch.Tensor:
-    """Full attention within each short sequence, `groups` of them a row."""
+    """Run a stack with full attention within each short sequence, `groups` sequences per row."""
     b, t, c = x.shape
     block = torch.arange(groups * t, device=x.device) // t
     mask = (block[:, None] == block[None, :])[None, None]
@@ -338,7 +339,7 @@ class Trainer(nn.Module):
         return est.out_proj(run_local(est.decoder, h, DIT_GROUP)[:, -x.shape[1] :])
 
     def hidden(self, b: Batch, noisy: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Hidden states that condition the decoder and the stop head, at the positions before the goals."""
+        """Return the hidden states that condition the decoder and the stop head, at the positions before the goals."""
         m = self.m
         R, W = b["tokens"].shape
         feat = m.enc_to_lm_proj(self.local_encoder(noisy)) * b["live"][:, None]
@@ -388,7 +389,7 @@ class Trainer(nn.Module):
 
 
 def initialize(model: Any) -> None:
-    """Small-scale initialization (the reference leaves PyTorch's defaults)."""
+    """Initialize at a small scale; the reference keeps PyTorch's defaults."""
     for name, p in model.named_parameters():
         if name.startswith("audio_vae"):
             continue
@@ -422,8 +423,10 @@ def trainable(model: Any) -> list[tuple[str, nn.Parameter]]:
 
 
 def export(model: Any, averaged: Mapping[int, torch.Tensor], path: str) -> None:
-    """bfloat16 weights under the reference names; alias tokens get their trained row, capitals the capital vector
-    too."""
+    """Write bfloat16 weights under the reference names.
+
+    Alias tokens get their trained row; capitals also get the capital vector.
+    """
     state = {}
     for name, p in trainable(model):
         value = averaged[id(p)].detach().float().cpu()
@@ -437,8 +440,7 @@ def export(model: Any, averaged: Mapping[int, torch.Tensor], path: str) -> None:
 
 
 def restore(model: Any, path: str) -> None:
-    """Parameters from an exported model.safetensors (the rows of the embedding that are trained are exported as they
-    are)."""
+    """Load the parameters from an exported model.safetensors, which has the trained rows of the embedding unchanged."""
     from safetensors.torch import load_file
 
     state = load_file(path)
@@ -452,7 +454,7 @@ def restore(model: Any, path: str) -> None:
 
 # --------------------------------------------------------------------------- main
 def check(device: str) -> None:
-    """Packed hidden states against the reference modules, one sequence at a time."""
+    """Compare packed hidden states with the reference modules, one sequence at a time."""
     torch.manual_seed(0)
     model = build(True, device).eval()
     latents = torch.randn(400, common.PATCH, common.LATENT, device=device)
@@ -508,7 +510,7 @@ def check(device: str) -> None:
         mine = trainer.estimator(x, mu, t, c)
         ref = model.feat_decoder.estimator(x.mT, mu, t, c.mT, torch.zeros(n)).mT
     print(
-        f"{compared} packed hidden states, worst difference {worst:.1e}, estimator {(mine - ref).abs().max():.1e}, "
+        f"{compared} packed hidden states, maximum difference {worst:.1e}, estimator {(mine - ref).abs().max():.1e}, "
         f"fill {batch['fill']}"
     )
     assert compared and worst < 1e-4 and (mine - ref).abs().max() < 1e-4
@@ -517,26 +519,29 @@ def check(device: str) -> None:
 def main() -> None:
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--speech")
-    ap.add_argument("--codec", help="training state (.pt) or exported weights (.safetensors) of the codec; waited for")
+    ap.add_argument(
+        "--codec",
+        help="training state (.pt) or exported weights (.safetensors) of the codec; training waits for the file",
+    )
     ap.add_argument("--out")
-    ap.add_argument("--seconds", type=float, default=0, help="from the first step")
-    ap.add_argument("--until", help="file with the unix time to stop at, read again during training")
+    ap.add_argument("--seconds", type=float, default=0, help="training time, from the first step")
+    ap.add_argument("--until", help="file with the unix time at which to stop, reread during training")
     ap.add_argument("--max-steps", type=int, default=10**9)
-    ap.add_argument("--rows", type=int, default=24, help="rows a step and GPU")
+    ap.add_argument("--rows", type=int, default=24, help="rows per step and GPU")
     ap.add_argument("--width", type=int, default=512)
-    ap.add_argument("--audio-share", type=float, default=0.42, help="audio patches, as a share of all positions")
+    ap.add_argument("--audio-share", type=float, default=0.42, help="audio patches, as a fraction of all positions")
     ap.add_argument("--target-share", type=float, default=0.24, help="predicted patches, likewise")
     ap.add_argument("--dit-mult", type=int, default=2)
     ap.add_argument("--lr", type=float, default=1.5e-3)
-    ap.add_argument("--lr-end", type=float, default=0.02, help="share of --lr at the end")
+    ap.add_argument("--lr-end", type=float, default=0.02, help="final learning rate, as a fraction of --lr")
     ap.add_argument("--history-noise", type=float, default=0.3)
     ap.add_argument("--limit-shards", type=int, default=None)
-    ap.add_argument("--wait-shards", nargs="*", default=[], help="VOICE:N shards to wait for")
-    ap.add_argument("--grow", type=float, default=0, help="seconds between looks for new shards; 0: never")
+    ap.add_argument("--wait-shards", nargs="*", default=[], help="VOICE:N waits for N shards of the voice")
+    ap.add_argument("--grow", type=float, default=0, help="seconds between searches for new shards; 0: never")
     ap.add_argument("--hours", type=float, default=140)
     ap.add_argument("--feeders", type=int, default=6)
     ap.add_argument("--save-every", type=float, default=90)
-    ap.add_argument("--init", help="model.safetensors to go on from")
+    ap.add_argument("--init", help="model.safetensors to continue from")
     ap.add_argument("--micro", action="store_true")
     ap.add_argument("--compile", action="store_true")
     ap.add_argument("--check", action="store_true")
@@ -594,7 +599,7 @@ def main() -> None:
     Trainer.compiled = a.compile
     torch.manual_seed(1000 + rank)
 
-    # what a step reads: filled from the packers, first with a batch of made-up records for compilation
+    # the input of a step, filled by the packers; for compilation, with a batch of made-up records
     made_up: list[Record] = [
         {"text": "x" * 50, "speaker": s, "first": 25 * i, "patches": 20} for i in range(190) for s in (0, 1)
     ]
@@ -661,7 +666,7 @@ def main() -> None:
         f"{flat.std((0, 1)).max():.3f}"
     )
 
-    fork = mp.get_context("fork")  # the packers use numpy alone
+    fork = mp.get_context("fork")  # safe, as the packers use only numpy
     batches, news = fork.Queue(maxsize=16), [fork.SimpleQueue() for _ in range(1 if kind == "cpu" else a.feeders)]
     feeders = [
         fork.Process(
@@ -675,7 +680,7 @@ def main() -> None:
         f.start()
 
     def grow() -> None:
-        """Shards that were finished since the last look, each for one process."""
+        """Add the shards finished since the last search, each to one process."""
         nonlocal used
         fresh = sorted(n for n in os.listdir(a.speech) if n.endswith(".json") and n not in seen)
         seen.extend(fresh)
@@ -714,7 +719,7 @@ def main() -> None:
         if step % 20 == 0:
             end = common.read_time(a.until) if a.until else begin + a.seconds
         progress = (time.time() - begin) / max(end - begin, 1e-9)
-        if step % 20 == 0:  # all processes leave together
+        if step % 20 == 0:  # all processes stop at the same step
             stop.fill_(float(progress >= 1 or step >= a.max_steps))
             if world > 1:
                 dist.broadcast(stop, 0)
