@@ -105,6 +105,36 @@ def test_admission_is_limited_by_max_running() -> None:
     assert names(one.admit()) == ["4"]
 
 
+def busy(rows: int, waiting: int) -> Scheduler:
+    """All rows run, and so many more requests wait."""
+    busy = scheduler(rows, pages=4 * rows)
+    for number in range(rows + waiting):
+        busy.add(sequence(f"s{number:03}", number))
+    busy.admit()
+    return busy
+
+
+def test_rows_are_filled_together_while_more_requests_wait_than_rows_are_free() -> None:
+    full = busy(rows=64, waiting=40)
+    for expected in ([], [], [], ["s064", "s065", "s066", "s067"], []):  # a sixteenth of the rows
+        full.release(full.running[0])
+        assert names(full.admit()) == expected
+
+
+@pytest.mark.parametrize(("rows", "waiting"), [(64, 1), (31, 5), (8, 30)])
+def test_a_row_is_filled_at_once_if_few_requests_wait_or_run(rows: int, waiting: int) -> None:
+    full = busy(rows, waiting)
+    full.release(full.running[0])
+    assert names(full.admit()) == [f"s{rows:03}"]
+
+
+def test_rows_are_filled_at_once_if_nothing_runs() -> None:
+    full = busy(rows=32, waiting=40)
+    for running in list(full.running):
+        full.release(running)
+    assert len(full.admit()) == 32
+
+
 @pytest.mark.parametrize(("positions", "pages"), [(1, 1), (15, 1), (16, 2), (31, 2), (32, 3)])
 def test_admission_allocates_pages_for_the_prompt_and_the_first_patch(positions: int, pages: int) -> None:
     one = scheduler(pages=20)

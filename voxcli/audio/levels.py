@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["FRAME_S", "active_rms", "frame_rms", "quietest_place", "silence_at_end", "to_level"]
+__all__ = ["FRAME_S", "active_level", "active_rms", "frame_rms", "quietest_place", "silence_at_end", "to_level"]
 
 Samples = NDArray[np.float32]
 
@@ -27,7 +27,11 @@ def frame_rms(samples: Samples, rate: int, frame_s: float = FRAME_S) -> NDArray[
 
 def active_rms(samples: Samples, rate: int) -> float:
     """Return the RMS of the speech in `samples`: of all frames within 20 dB of the loudest. 0 for silence."""
-    frames = frame_rms(samples, rate)
+    return active_level(frame_rms(samples, rate))
+
+
+def active_level(frames: NDArray[np.float64]) -> float:
+    """Return the RMS of the speech from the RMS of each frame; see active_rms."""
     if not len(frames) or not frames.max():
         return 0.0
     active = frames[frames >= _ACTIVE * frames.max()]

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxcli.audio.join import fade
-from voxcli.audio.levels import FRAME_S, active_rms, frame_rms
+from voxcli.audio.levels import FRAME_S, active_level, frame_rms
 
 __all__ = ["without_silent_run"]
 
@@ -24,7 +24,8 @@ def without_silent_run(samples: Samples, rate: int) -> Samples:
     Silence is long if it lasts RUN_S or more, 40 dB or more below the speech. A completely silent clip is unchanged.
     """
     frame = max(1, round(FRAME_S * rate))
-    loud = np.flatnonzero(frame_rms(samples, rate) > active_rms(samples, rate) * _SILENT)
+    levels = frame_rms(samples, rate)
+    loud = np.flatnonzero(levels > active_level(levels) * _SILENT)
     if not len(loud):
         return samples
     end = min((int(loud[-1]) + 1) * frame, len(samples))

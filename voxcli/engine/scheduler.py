@@ -13,6 +13,11 @@ from voxcli.engine.pages import PagePool, pages_for
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import StateTable
 
+# A prefill reads all weights of the LMs, whether it has one prompt or ten. While more requests wait than rows are free,
+# rows are therefore filled when a sixteenth of them is free. With 64 rows, steps of 15 ms, prefills of 2.5 ms and clips of
+# 60 patches, this saves three quarters of the prefills and leaves rows idle for 2.5 % of the time.
+ADMITTED_TOGETHER = 16
+
 
 class Scheduler:
     def __init__(self, pool: PagePool, state: StateTable):
@@ -45,7 +50,10 @@ class Scheduler:
 
     def admit(self) -> list[Sequence]:
         """Admit as many waiting sequences as fit. Each gets a row, and pages for its prompt and first patch."""
-        admitted = []
+        free = self.max_running - len(self.running)
+        if self.running and free < len(self._waiting) and free < self.max_running // ADMITTED_TOGETHER:
+            return []
+        admitted: list[Sequence] = []
         while self._waiting and len(self.running) < self.max_running:
             sequence = self._waiting[0][-1]
             needed = pages_for(sequence.prompt_length + 1)

@@ -40,7 +40,7 @@ class StateTable:
         pages = pages_for(model.config.context)
         self.host_table = lazy_zeros(rows + 1, pages, device=torch.device("cpu"), dtype=torch.int32)
         self.block_table = self.host_table if device.type == "cpu" else self.host_table.to(device)
-        self._table_changed = False
+        self._new_pages: list[tuple[int, int, int]] = []  # row, index in the row, page: not yet on the device
         self._free = list(range(rows, 0, -1))
         self._rows: dict[str, int] = {}
 
@@ -64,13 +64,20 @@ class StateTable:
     def set_pages(self, row: int, start: int, pages: list[int]) -> None:
         """Set the pages of a row from index `start` on."""
         self.host_table[row, start : start + len(pages)] = torch.tensor(pages, dtype=torch.int32)
-        self._table_changed = True
+        if self.block_table is not self.host_table:
+            self._new_pages += [(row, place, page) for place, page in enumerate(pages, start)]
 
     def sync(self) -> None:
-        """Update the device's block table with a single copy, if pages were allocated since the last call."""
-        if self._table_changed and self.block_table is not self.host_table:
-            self.block_table.copy_(upload(self.host_table, self.block_table.device))
-        self._table_changed = False
+        """Copy changes of the page table to a GPU, in one transfer.
+
+        A row may have been given to another request since the last call: the last entry for a place counts.
+        """
+        if not self._new_pages:
+            return
+        latest = {(row, place): page for row, place, page in self._new_pages}
+        self._new_pages.clear()
+        entries = upload(torch.tensor([(*at, page) for at, page in latest.items()]), self.block_table.device)
+        self.block_table[entries[:, 0], entries[:, 1]] = entries[:, 2].to(torch.int32)
 
     def set_noise(self, rows: list[int], blocks: list[torch.Tensor]) -> None:
         """Set the current block of noise of some rows; blocks: float32[BLOCK, patch_size, feat_dim] each."""
