@@ -94,7 +94,7 @@ def test_memory_of_a_frame() -> None:
 def test_dense_convolutions_are_not_supported() -> None:
     config = AudioVAEConfig(encoder_dim=2, decoder_dim=8, latent_dim=4, decoder_rates=(2,), depthwise=False)
     assert not ClipDecoder.fits(config)
-    with pytest.raises(AssertionError, match=r"dense convolutions need vae\.Decoder"):
+    with pytest.raises(AssertionError, match=r"dense convolutions need vaedecoder\.Decoder"):
         ClipDecoder(AudioVAE(config))
 
 

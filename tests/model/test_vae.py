@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from voxcli.model.vae import AudioVAE, State
+from voxcli.model.vae import AudioVAE
+from voxcli.model.vaeconv import State
 from voxcli.model.weights import load_model
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.long
 FOLDER = "VOXCPM2_FULL_SIZE"
 MEMORY, DISK = 14 * GIB, 6 * GIB
 TEXT, SEED, PATCHES, STEPS = "hello world", 4, 3, 3
-# The standard deviation of latents is 1.2, their maximum 4.5; sums of 2,048 and more terms are rounded in another order.
+# The standard deviation of latents is 1.2, their maximum 4.5; sums of 2,048 terms are rounded in another order.
 # Measured on an Intel Xeon: 4.8e-6 to 6.4e-6 from the reference with one thread. The reference differs from itself by
 # 3.9e-6 to 5.8e-6 between one thread and two, and by up to 8.1e-6 between settings of MKL.
 TOLERANCE = 1e-5

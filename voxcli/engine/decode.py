@@ -15,7 +15,7 @@ from collections.abc import Iterator
 import torch
 
 from voxcli.model.clipdecoder import ClipDecoder
-from voxcli.model.vae import State
+from voxcli.model.vaeconv import State
 from voxcli.model.voxcpm2 import VoxCPM2
 
 MIN_FRAMES = 16  # minimum number of frames of each clip per call

@@ -14,8 +14,8 @@ from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import StateTable
 
 # A prefill reads all weights of the LMs, whether it has one prompt or ten. While more requests wait than rows are free,
-# rows are therefore filled when a sixteenth of them is free. With 64 rows, steps of 15 ms, prefills of 2.5 ms and clips of
-# 60 patches, this saves three quarters of the prefills and leaves rows idle for 2.5 % of the time.
+# rows are therefore filled when a sixteenth of them is free. With 64 rows, steps of 15 ms, prefills of 2.5 ms and clips
+# of 60 patches, this saves three quarters of the prefills and leaves rows idle for 2.5 % of the time.
 ADMITTED_TOGETHER = 16
 
 

@@ -12,7 +12,7 @@ from voxcli.engine.decode import CONTEXT_PATCHES
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.errors import SynthesisError
-from voxcli.model.vae import State
+from voxcli.model.vaeconv import State
 
 
 class ClipStream:

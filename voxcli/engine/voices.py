@@ -12,7 +12,7 @@ import torch.nn.functional as F
 
 from voxcli import faults
 from voxcli.errors import RequestError
-from voxcli.model.vae import State
+from voxcli.model.vaeconv import State
 from voxcli.model.voxcpm2 import VoxCPM2
 
 Padding = Literal["right", "left"]

@@ -186,12 +186,13 @@ def guided_move(
     return torch_ops.guided_move(z, velocity, cfg, width, carry)
 
 
-def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
-    """Return x + sin(alpha x)^2 / alpha. x: [batch, channels, samples]; alpha, and inverse = 1 / alpha: [channels, 1].
+def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    """Return x + sin(alpha x)^2 / alpha. alpha, and inverse = 1 / alpha: of each channel, broadcast to the shape of x.
 
-    Source: Ziyin et al. 2020, "Neural Networks Fail to Learn Periodic Functions and How to Fix It".
+    out: where the result is written; not x. Source: Ziyin et al. 2020, "Neural Networks Fail to Learn Periodic
+    Functions and How to Fix It".
     """
-    return torch_ops.snake(x, alpha, inverse)
+    return torch_ops.snake(x, alpha, inverse, out)
 
 
 def upsample(x: torch.Tensor, entry: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

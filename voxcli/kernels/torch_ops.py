@@ -74,6 +74,8 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
 def mix_channels(weight: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     if not x.is_cpu:
         return weight @ x
+    if len(x) == 1:  # without a copy
+        return torch.mm(weight, x[0])[None]
     return torch.stack([torch.mm(weight, item) for item in x])  # MKL's strict mode does not cover batched products
 
 
@@ -199,8 +201,9 @@ def guided_move(
     return x, x if carry == width else z - carry * direction
 
 
-def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor) -> torch.Tensor:
-    return torch.addcmul(x, torch.sin(alpha * x).square_(), inverse)
+def snake(x: torch.Tensor, alpha: torch.Tensor, inverse: torch.Tensor, out: torch.Tensor | None = None) -> torch.Tensor:
+    wave = torch.mul(alpha, x, out=out).sin_().square_()
+    return torch.addcmul(x, wave, inverse, out=wave)
 
 
 def join_tokens(prefix: torch.Tensor, slot: int, token: torch.Tensor, noisy: torch.Tensor) -> torch.Tensor:

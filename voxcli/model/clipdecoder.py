@@ -1,23 +1,20 @@
 """The audio VAE's decoder for batches of whole clips, with few passes over memory: [batch, times, channels] throughout.
 
-`vae.Decoder` computes the same with plain layers, for CPUs and streams; this decoder has no state. It is built once
-from
-loaded weights: the scale and bias of each block's condition are folded into the block's first activation, the first two
+`vaedecoder.Decoder` computes the same with plain layers, for CPUs and streams; this decoder has no state. It is built
+once from loaded weights: the scale and bias of each block's condition are folded into the block's first activation, the first two
 convolutions into one product, and the biases of products into the operations that read their results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import torch
 import torch.nn.functional as F
-from torch import nn
 
 from voxcli.kernels import ops
 from voxcli.model.config import AudioVAEConfig
-from voxcli.model.vae import AudioVAE, DecoderBlock, RateCondition, Snake
+from voxcli.model.vae import AudioVAE
+from voxcli.model.vaeconv import Snake, parts
+from voxcli.model.vaedecoder import DecoderBlock, RateCondition
 
 
 class ClipDecoder:
@@ -28,10 +25,10 @@ class ClipDecoder:
 
     def __init__(self, vae: AudioVAE, dtype: torch.dtype | None = None):
         """dtype: of activations and matrices; None: float16 on CUDA (bfloat16 is audible), else float32."""
-        assert self.fits(vae.config), "dense convolutions need vae.Decoder"
+        assert self.fits(vae.config), "dense convolutions need vaedecoder.Decoder"
         decoder = vae.decoder
-        wide, narrow, *blocks, activation, last = _parts(decoder.model)
-        conditions = [None] * len(blocks) if decoder.sr_cond_model is None else _parts(decoder.sr_cond_model.values())
+        wide, narrow, *blocks, activation, last = parts(decoder.model)
+        conditions = [None] * len(blocks) if decoder.sr_cond_model is None else parts(decoder.sr_cond_model.values())
         bucket = 0 if decoder.sr_cond_model is None else decoder.bucket
         self.config = vae.config
         self.dtype = dtype or (torch.float16 if wide.weight.is_cuda else torch.float32)
@@ -75,27 +72,23 @@ class ClipDecoder:
 
 
 class _Block:
-    """The parameters of a `vae.DecoderBlock`.
+    """The parameters of a `vaedecoder.DecoderBlock`.
 
     offset: float32[channels], the sum of biases that have not been added to the block's output yet.
     """
 
     def __init__(self, block: DecoderBlock, scale: torch.Tensor, shift: torch.Tensor, dtype: torch.dtype):
-        activation, up, *units = _parts(block.block)
+        activation, up, *units = parts(block.block)
         self.entry = torch.stack((scale, shift, *_snake(activation))).contiguous()
-        self.weight = up.weight.unflatten(0, (-1, up.stride)).permute(2, 1, 0).flatten(1).to(dtype).contiguous()
+        self.weight = up.weight.t().to(dtype).contiguous()
         self.offset = up.bias.float()
         self.units: list[tuple[torch.Tensor, torch.Tensor, int]] = []
         for unit in units:
-            snake_in, wide, snake_out, point = _parts(unit.block)
+            snake_in, wide, snake_out, point = parts(unit.block)
             table = (self.offset, *_snake(snake_in), *wide.weight[:, 0].float().t(), wide.bias.float())
             matrix = point.weight[..., 0].t().to(dtype).contiguous()
             self.units.append((torch.stack((*table, *_snake(snake_out))).contiguous(), matrix, wide.dilation[0]))
             self.offset = self.offset + point.bias.float()
-
-
-def _parts(modules: Iterable[nn.Module]) -> list[Any]:
-    return list(modules)
 
 
 def _snake(activation: Snake) -> tuple[torch.Tensor, torch.Tensor]:

@@ -24,7 +24,8 @@ from voxcli.model.lora import read_lora
 from voxcli.model.size import check_room, count_parameters, empty_model, weight_bytes
 from voxcli.model.tokenizer import Tokenizer
 from voxcli.model.transformer import Layer, QKVLinear, Rope
-from voxcli.model.vae import CausalConv, CausalTransposedConv
+from voxcli.model.vaeconv import CausalConv
+from voxcli.model.vaedecoder import CausalTransposedConv
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weightfile import Read, Shapes, open_weights
 
