@@ -1,8 +1,8 @@
 """The audio VAE's decoder for batches of whole clips, with few passes over memory: [batch, times, channels] throughout.
 
 `vaedecoder.Decoder` computes the same with plain layers, for CPUs and streams; this decoder has no state. It is built
-once from loaded weights: the scale and bias of each block's condition are folded into the block's first activation, the first two
-convolutions into one product, and the biases of products into the operations that read their results.
+once from loaded weights: the scale and bias of each block's condition are folded into the block's first activation, the
+first two convolutions into one product, and the biases of products into the operations that read their results.
 """
 
 from __future__ import annotations
