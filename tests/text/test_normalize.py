@@ -151,6 +151,46 @@ GOLDEN = [
         "Super Bowl LVIII, Louis XIV's, Napoleon I, Pope Francis I.",
         "Super Bowl fifty eight, Louis the fourteenth's, Napoleon the first, Pope Francis the first.",
     ),
+    ("A 3CD set, 2 DVDs, the 4Cs", "A three CD set, two DVD's, the four C's"),
+    (
+        "3 kg/m, 50 kg/m3, 9.81 m/s2, 9.81 m/s\u00b2, 10 Mbit/s",
+        "three kilograms per meter, fifty kilograms per cubic meter, nine point eight one meters per second squared, "
+        "nine point eight one meters per second squared, ten megabits per second",
+    ),
+    ("0.5 m, 1 m, 100m, 5 cm", "zero point five meters, one meter, one hundred meters, five centimeters"),
+    (
+        "1h 30m, 2m 30s, 5m people, 10 min",
+        "one hour thirty minutes, two minutes thirty seconds, five million people, ten minutes",
+    ),
+    (
+        "12,000 km, 1,500 m, 1 000 dollars, 1 234 567 fans",
+        "twelve thousand kilometers, one thousand five hundred meters, one thousand dollars, "
+        "one million two hundred and thirty four thousand five hundred and sixty seven fans",
+    ),
+    ("On May 5 100 people came", "On May fifth one hundred people came"),
+    ("at 00:00, from 24:00, at 14:00, at 9:00", "at midnight, from midnight, at fourteen hundred, at nine o'clock"),
+    ("12:30-14:00 and 9:00 - 17:30", "twelve thirty to fourteen hundred and nine o'clock to seventeen thirty"),
+    ("the timer at zero shows 00:00 now", "the timer at zero shows 00:00 now"),
+    (
+        "6/2, 05/06, 12/25, 16/9, 1/1, 20/20, 120/80, 7/10",
+        "6/2, 05/06, 12/25, 16/9, 1/1, twenty twenty, one hundred and twenty eighty, seven tenths",
+    ),
+    ("page 3/10 and step 2/5", "page three of ten and step two of five"),
+    ("the 1st-5th, 10th - 12th", "the first to fifth, tenth to twelfth"),
+    ("2x4, 3 x 5, 1920x1080, 3x", "two by four, three by five, nineteen twenty by ten eighty, three times"),
+    ("100+ books, 20+, 5+5, C++", "one hundred plus books, twenty plus, five plus five, C plus plus"),
+    ("v2.0.1 of it, 2.0.1", "version two point zero point one of it, two point zero point one"),
+    ("800 555 0199", "eight zero zero, five five five, zero one nine nine"),
+    ("5G, 4K, 3D, 24/7, 19th", "five G, four K, three D, twenty four seven, nineteenth"),
+    (
+        "-5\u00b0C, 1e6, 192.168.0.1",
+        "negative five degrees Celsius, one e six, one hundred and ninety two dot "
+        "one hundred and sixty eight dot zero dot one",
+    ),
+    (
+        "5Gb, 1,024 MB, 1 lb, 5 mph",
+        "five gigabits, one thousand and twenty four megabytes, one pound, five miles per hour",
+    ),
     ("I have 3. \u6211\u67093\u4e2a\u3002", "I have three. \u6211\u6709\u4e09\u4e2a\u3002"),
 ]
 

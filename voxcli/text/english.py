@@ -11,11 +11,15 @@ import re
 from collections.abc import Callable
 
 from voxcli.text.englishmoney import rewrite_money
+from voxcli.text.englishunits import rewrite_units
+from voxcli.text.numerals import join_groups
 from voxcli.text.roman import rewrite_roman
 
-__all__ = ["needs_words", "rewrite_english"]
+__all__ = ["LEFT", "needs_words", "rewrite_english"]
 
 Spell = Callable[[int], str]
+
+LEFT = "\ue100"  # stands before and after figures that are left as written; texts have no private characters
 
 _NEEDED = re.compile(
     r"[0-9%$\u20ac\u00a3\u00a5\uffe5\u20b9\u00b0\u2103\u00bd\u00bc\u00be]|\bSt\. |\b[A-Z][a-z]+\.? [IVX]+\b"
@@ -25,23 +29,6 @@ _MONTHS = (
     r"(?P<month>January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\.?)"
 )
-_PER_SECOND = {
-    "m": "meter",
-    "km": "kilometer",
-    "cm": "centimeter",
-    "ft": "foot",
-    "mi": "mile",
-    "l": "liter",
-    "L": "liter",
-}
-_UNITS = {
-    "V": "volt", "kV": "kilovolt", "mV": "millivolt", "W": "watt", "kW": "kilowatt", "MW": "megawatt",
-    "GW": "gigawatt", "kWh": "kilowatt hour", "MWh": "megawatt hour", "mAh": "milliamp hour", "mA": "milliamp",
-    "Hz": "hertz", "dB": "decibel", "L": "liter", "cal": "calorie", "kcal": "kilocalorie", "kJ": "kilojoule",
-    "kPa": "kilopascal", "ppm": "part per million", "rpm": "revolution per minute", "mpg": "mile per gallon",
-    "yd": "yard",
-    "hr": "hour", "hrs": "hour", "tbsp": "tablespoon", "tsp": "teaspoon", "sq ft": "square foot", "\u2030": "per mille",
-}  # fmt: skip
 _ABBREVIATED = {
     "p": "page", "pp": "pages", "vol": "volume", "vols": "volumes", "fig": "figure", "figs": "figures",
     "ch": "chapter", "approx": "approximately", "ca": "about", "no": "number", "nos": "numbers", "sec": "section",
@@ -69,13 +56,9 @@ _COMPARED = {
 _COMPARISON = re.compile(r"(?<![\w~<>=])([<>]=|[~<>\u00b1\u2264\u2265]) ?(?=\d)")
 _NUMBER_SIGN = re.compile(r"(?:\b(No|Nos)\.? ?|#)(?=\d)")
 _ABBREVIATION = re.compile(r"\b(pp?|[Vv]ols?|[Ff]igs?|[Cc]h|[Aa]pprox|ca|[Nn]os?|[Ss]ec|[Aa]rt)\. ?(?=\d)")
-_SPEED = re.compile(rf"(?<![\w.])({_NUMBER}) ?(km|cm|m|ft|mi|l|L)/s\b(?!\u00b2)")
-_UNIT = re.compile(
-    rf"(?<![\w.,])({_NUMBER}) ?({'|'.join(sorted(map(re.escape, _UNITS), key=len, reverse=True))})(?![\w/\u00b2])"
-)
 _FRACTION = re.compile(rf"((?<=\d) ?)?([{''.join(_FRACTIONS)}])")
 _INTERNATIONAL = re.compile(r"(?<![\w+])\+(?=\d)[\d()]+(?:[ .-][\d()]+){1,5}(?![\w-])")
-_LOCAL_PHONE = re.compile(r"(?<![\w.-])0\d{2,4} \d{3,4} \d{3,4}(?![\w.:/-])")
+_LOCAL_PHONE = re.compile(r"(?<![\w.-])(?:0\d{2,4} \d{3,4} \d{3,4}|[2-9]\d\d \d{3} \d{4})(?![\w:/-]|\.\d)")
 _PHONE = re.compile(r"(?<![\w.-])(?:\d{1,3}[ -])?(?:\(\d{3}\) ?|\d{3}[-.])?\d{3}[-.]\d{4}(?![\w-])")
 _EMERGENCY = re.compile(r"\b([Cc]all(?:ed|s)?|[Dd]ial(?:ed|s)?|[Rr]ing) (\d{3})(?![\w,.:/-]*\d)")
 _ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
@@ -91,14 +74,26 @@ _WORDS = "and|or|is|to|in|of|for|by|as|at|the|was|on|but|per|are|we|it|he|out|so
 _DECIMAL = re.compile(
     rf"(?<![\w.:/,-])(\d+)\.(\d+)(?![\w:/\u00b0%]|\.\w|-\d| ?[\u00b0%\u00b5]| (?!(?:{_WORDS})\b)[A-Za-z]{{1,3}}\b)"
 )
+_DISCS = re.compile(
+    r"(?<![\w.,:/-])(\d{1,4})((?:CD|DVD)s?|[A-Z]s)\b"
+)  # the grammar reads CD as candela, Ps as petasecond
+_TIMES = re.compile(r"(?<![\w.:/,-])([0-2]?\d:[0-5]\d) ?- ?(?=[0-2]?\d:[0-5]\d(?![:\d]))")
+_MIDNIGHT = re.compile(
+    r"(?:(?<=\b[Aa]t )|(?<=\b[Bb]y )|(?<=\b[Tt]o )|(?<=\b[Ff]rom )|(?<=\b[Uu]ntil )|(?<=\b[Tt]ill )|(?<=\b[Aa]fter )"
+    r"|(?<=\b[Bb]efore )|(?<=\b[Ss]ince ))(?:00|24):00(?![:\d])"
+)
+_FULL_HOUR = re.compile(r"(?<![\w.:/,])(1[3-9]|2[0-3]):00(?![:\d]|\.\d)")
+_SIZE = re.compile(r"(?<![\w.,:/-])(\d{1,5}) ?[x\u00d7] ?(?=\d{1,5}(?![\w.,/-]*\d|[A-Za-z]))")
+_OF = re.compile(r"\b([Pp]age|[Pp]art|[Ss]tep|[Dd]ay|[Ll]evel|[Cc]hapter|[Ss]lide) (\d{1,4})/(\d{1,4})(?![\w/])")
+_ORDINALS = re.compile(r"(?<![\w.,/-])(\d{1,4})(?:st|nd|rd|th) ?- ?(\d{1,4})(?:st|nd|rd|th)\b")
+_PLUS = re.compile(r"(?<=\d)\+(?=[\s,.;:!?)]|$)")
+_DISPLAYED_ZERO = re.compile(r"(?<![\w.:/,-])00:00(?![:\d])")
 _CENTURY_DECADE = re.compile(r"\b(1\d|20)(\d)0'?s\b")
 _DECADE = re.compile(r"(?<![\w'.])'?([2-9])0s\b")
 _YEARS = re.compile(r"(?<![\w.:/-])(1[1-9]\d\d|20\d\d)-(1[1-9]\d\d|20\d\d|\d\d)(?![\w:/-]|\.\d)")
 _RANGE = re.compile(
     rf"(?<![\w.:/-])({_NUMBER})-({_NUMBER})(?= ?(?:%|\u00b0|percent|[kcm]?m\b|k?g\b|lbs?\b|mph\b|years?\b))"
 )
-_FEET = re.compile(r"(?<!\w)(\d)'(\d{1,2})\"")
-_FEET_AND_INCHES = re.compile(r"\b(\d+) ft\.? (\d+) in\b\.?")
 _OLD_YEAR = re.compile(
     r"\b([Ii]n|[Ss]ince|[Uu]ntil|[Bb]y|[Bb]efore|[Aa]fter|[Yy]ear|AD|A\.D\.) (10\d\d)(?![\w:/-]|[.,]\d)"
 )
@@ -134,6 +129,14 @@ def rewrite_english(text: str, spell: Spell) -> str:
 
 def _plain_forms(text: str, spell: Spell) -> str:
     """Simplify forms so that the later rules match them."""
+    text = _DISCS.sub(lambda m: f"{spell(int(m[1]))} {m[2]}", join_groups(text, ","))
+    text = _TIMES.sub(r"\1 to ", text)
+    text = _MIDNIGHT.sub("midnight", text)
+    text = _DISPLAYED_ZERO.sub(f"{LEFT}00:00{LEFT}", text)  # of a clock or of a stopwatch
+    text = _FULL_HOUR.sub(lambda m: f"{spell(int(m[1]))} hundred", text)
+    text = _ORDINALS.sub(lambda m: f"{_ordinal(int(m[1]), spell)} to {_ordinal(int(m[2]), spell)}", text)
+    text = _OF.sub(r"\1 \2 of \3", _SIZE.sub(r"\1 by ", text))
+    text = _PLUS.sub(" plus", text)
     text = re.sub(r"\bU\.S\. ?(?=\$\d)", "US", text)
     text = re.sub(r"(?<!\w)(\$[\d,.]*\d) USD\b", r"US\1", text)
     text = re.sub(r"([$\u20ac\u00a3])\.(?=\d)", r"\g<1>0.", text)
@@ -171,22 +174,9 @@ def _street_end(match: re.Match[str]) -> str:
 
 
 def _units(text: str) -> str:
-    text = _SPEED.sub(lambda m: f"{m[1]} {_several(_PER_SECOND[m[2]], m[1])} per second", text)
-    text = _FEET_AND_INCHES.sub(r"\1 feet \2 inches", _FEET.sub(r"\1 feet \2 inches", text))
-    text = _UNIT.sub(lambda m: f"{m[1]} {_several(_UNITS[m[2]], m[1])}", text)
-    text = _RANGE.sub(r"\1 to \2", text)
+    text = _RANGE.sub(r"\1 to \2", rewrite_units(text))
     text = _COMPARISON.sub(lambda m: f"{_COMPARED[m[1]]} ", text)
     return re.sub(r"(?<=\d)\^(?=-?\d)", " to the power of ", text)
-
-
-def _several(name: str, number: str) -> str:
-    """Return the plural of a unit, except after "1": "foot" -> "feet", "mile per gallon" -> "miles per gallon"."""
-    if number == "1" or name in ("hertz", "per mille"):
-        return name
-    if name.endswith("foot"):
-        return name.replace("foot", "feet")
-    first, space, rest = name.partition(" per ")
-    return f"{first}s{space}{rest}"
 
 
 def _dates(text: str, spell: Spell) -> str:
@@ -206,7 +196,7 @@ def _numbers(text: str, spell: Spell) -> str:
     text = _ADDRESS.sub(lambda m: " dot ".join(spell(int(part)) for part in m[0].split(".")), text)
     text = _DOTTED.sub(lambda m: spell(int(m[0].replace(".", ""))), text)
     text = _NAMED_VERSION.sub(lambda m: f"{_version(m[1])}{spell(int(m[2]))} point {_minor(m[3], spell)}", text)
-    text = _VERSION.sub(lambda m: " point ".join(spell(int(part)) for part in m[1].split(".")), text)
+    text = _VERSION.sub(lambda m: _whole_version(m, spell), text)
     text = _SHORT_VERSION.sub("version ", text)
     text = _GROUPED.sub(lambda m: _grouped(m[0], spell), text)
     text = re.sub(r"(?<=\d),(?=\d)", ", ", text)  # not a grouped number: "1,5"
@@ -220,6 +210,11 @@ def _grouped(written: str, spell: Spell) -> str:
 
 def _version(word: str) -> str:
     return "version " if word == "v" else word
+
+
+def _whole_version(match: re.Match[str], spell: Spell) -> str:
+    named = "version " if match[0][0] == "v" else ""
+    return named + " point ".join(spell(int(part)) for part in match[1].split("."))
 
 
 def _minor(digits: str, spell: Spell) -> str:
@@ -236,12 +231,18 @@ def _fractions(text: str, spell: Spell) -> str:
     text = re.sub(r"(?<![\w.,/])24/7(?![\w/])", "twenty four seven", text)
     text = re.sub(r"(?<![\w.,/])9/11(?![\w/])", "nine eleven", text)
     text = _MIXED.sub(r"\1 and \2", text)
-    return _SLASHED.sub(lambda m: _slashed(int(m[1]), int(m[2]), m[0], spell), text)
+    return _SLASHED.sub(lambda m: _slashed(m, spell), text)
 
 
-def _slashed(top: int, bottom: int, written: str, spell: Spell) -> str:
-    """Leave a fraction to the grammar; spell anything else as two numbers, like 50/50."""
-    return written if top < bottom and bottom in _DENOMINATORS else f"{spell(top)} {spell(bottom)}"
+def _slashed(match: re.Match[str], spell: Spell) -> str:
+    """Leave fractions to the grammar; leave as written what may be a date, a score or a quotient; spell 50/50."""
+    top, bottom = int(match[1]), int(match[2])
+    dated = 0 < top <= 31 and 0 < bottom <= 31 and (top != bottom or top <= 12)
+    if match[1][0] == "0" or match[2][0] == "0":
+        return f"{LEFT}{match[0]}{LEFT}"
+    if top < bottom and bottom in _DENOMINATORS:
+        return match[0]
+    return f"{LEFT}{match[0]}{LEFT}" if dated else f"{spell(top)} {spell(bottom)}"
 
 
 def _century_decade(match: re.Match[str]) -> str:

@@ -10,30 +10,34 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache
 
+from voxcli.text.german import GERMAN_RULES
 from voxcli.text.locales import Dates, Locale, Noun, locale_of
-from voxcli.text.numerals import GENDERS, MAX_NUMBER, rulesets, spell, spell_year
+from voxcli.text.numerals import GENDERS, MAX_NUMBER, join_groups, rulesets, spell, spell_year
 from voxcli.text.wordlists import small_words
 
 __all__ = ["rules", "spell_numbers"]
 
 _SIGNS = "$\u20ac\u00a3\u00a5\u20b9\u20bd\u20ba%\u2030\u00b0\u00a7"
-_BEFORE = r"(?<![\w.,:/+-])"  # not inside a word, a date or a version
+_BEFORE = r"(?<![\w.,:/+#-])"  # not inside a word, a date or a version
 _ALONE = rf"{_BEFORE}(?<![{_SIGNS}])(?<![{_SIGNS}] )"
 _MINUS = r"(?P<minus>(?<![\w.,:/)-])[-\u2212])"
 _AFTER = r"(?![\w\u00b2\u00b3]|[.,:/-]\d|[-/:']\w)"
-_ALONE_AFTER = rf"{_AFTER}(?! ?[{_SIGNS}])"
+_QUOTIENT = r"(?! ?[kcm\u00b5MGT]?(?:g|m|l|s|N|J|W|V|A|bit|B|mol)/\w)"  # no number before a unit without a rule
+_ALONE_AFTER = rf"{_AFTER}(?! ?[{_SIGNS}]){_QUOTIENT}"
 _PHONE = re.compile(r"(?<![\w.,:/])(?:\+\d{1,3}|\(?0\d{1,4}\)?)(?:[ /-]\d{2,}){1,6}(?![\w:/]|[.,]\d)")
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
 _DOT_AND_WORD = re.compile(r"\.\s+([^\W\d_])")
 _DOTTED_ORDINALS = ("da", "de", "fi", "no", "pl", "tr")
 _GERMAN_ORDINAL = re.compile(
     r"\b(?P<word>[Dd](?:er|ie|as|em|en|es)|[AaIi]m|[Vv]om|[Zz]um|[Bb]eim)"
-    r" (?P<day>\d{1,3})\. (?=[^\W\d_])"
+    r" (?P<day>\d{1,3})\. (?=[^\W_])"
 )
 
 
 def spell_numbers(text: str, language: str) -> str:
     """Return `text` with its numbers in words. Raises KeyError for a language without data."""
+    if " " not in (groups := locale_of(language).groups):
+        text = join_groups(text, groups[:1])
     for pattern, spoken in rules(language):
         text = pattern.sub(spoken, text)
     return text
@@ -62,6 +66,7 @@ class _Speller:
     def all(self) -> list[Rule]:
         locale = self.locale
         found = self._date_rules(locale.date) if locale.date is not None else []
+        found += GERMAN_RULES if self.language == "de" else ()
         found += [
             (_PHONE, lambda m: self._figures(m[0])),
             *self._clock_rules(),
@@ -288,12 +293,12 @@ class _Speller:
         marks = f":{locale.clock_letter}"
         word = f"(?: ?{locale.clock_word}\\b)" if locale.clock_word else ""
         optional = f"{word}?" if word else ""
-        rules: list[Rule] = [
-            (
-                re.compile(rf"{_BEFORE}(?P<h>[01]?\d|2[0-4])[{marks}](?P<m>[0-5]\d){optional}(?![\w:]|[.,]\d)"),
-                self._clock,
-            )
-        ]
+        time = rf"(?P<h>[01]?\d|2[0-4])[{marks}](?P<m>[0-5]\d)"
+        rules: list[Rule] = [(re.compile(rf"{_BEFORE}{time}{optional}(?![\w:]|[.,]\d)"), self._clock)]
+        if locale.to:
+            following = rf"(?:[01]?\d|2[0-4])[{marks}][0-5]\d"
+            pattern = re.compile(rf"{_BEFORE}{time}{optional} ?[-\u2013] ?(?={following})")
+            rules.insert(0, (pattern, lambda m: f"{self._clock(m)} {locale.to} "))
         if locale.clock_letter:
             rules.append(
                 (re.compile(rf"{_BEFORE}(?P<h>[01]?\d|2[0-4]) ?{locale.clock_letter}(?P<m>)(?![\w:/])"), self._clock)

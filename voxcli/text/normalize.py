@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 
 from voxcli.text.boundaries import Strength, boundaries
-from voxcli.text.english import needs_words, rewrite_english
+from voxcli.text.english import LEFT, needs_words, rewrite_english
 from voxcli.text.foreign import spell_numbers
 from voxcli.text.guess import possible_languages
 from voxcli.text.languages import language_name
@@ -28,7 +28,9 @@ __all__ = ["check_installed", "left_as_written", "normalize"]
 _KEPT = re.compile(r"(\{[^{}]*\}|\[[^\[\]]*\]|(?<!\s)\s*\n\s*)")
 _ADDRESS = re.compile(r"(?:https?://|www\.)[!-~]*[\w/]|(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)+", re.ASCII)
 _FIGURES = re.compile("[0-9%$\u20ac\u00a3\u00a5\uffe5\u20bd\u20ba\u00b0\u2103\u2030]")
-_NO = re.compile(r"(\bNo\.)")  # "No." that `rewrite_english` has left is an answer, not "number"
+# "No." that is left after the rewriting is an answer, not "number".
+_UNCHANGED = re.compile(rf"(\bNo\.|{LEFT}[^{LEFT}]*{LEFT})")
+_FIGURE = re.compile(r"[0-9]+")
 _HAN = re.compile("[\u4e00-\u9fff]")
 # Kana, Hangul, and every other script but Latin and Han.
 _OTHER_SCRIPT = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3041-\u30ff\u3130-\u318f\ua000-\ud7ff]")
@@ -124,13 +126,14 @@ def _spoken(text: str, language: str) -> str:
 
 
 def _english(text: str) -> str:
-    parts = _NO.split(rewrite_english(text, _spell))
-    parts[::2] = [_through(_wetext("en"), part) for part in parts[::2]]
-    text = "".join(parts)
-    # Figures that no grammar handles: "x1000a" and the like.
-    return re.sub(
-        r"[0-9]+", lambda m: _spell(int(m[0])) if len(m[0]) < 16 else " ".join(map(_spell, map(int, m[0]))), text
-    )
+    parts = _UNCHANGED.split(rewrite_english(text, _spell))
+    parts[::2] = [_FIGURE.sub(_figures, _through(_wetext("en"), part)) for part in parts[::2]]
+    return "".join(parts).replace(LEFT, "")
+
+
+def _figures(match: re.Match[str]) -> str:
+    """Spell figures that no grammar handles: "x1000a" and the like."""
+    return _spell(int(match[0])) if len(match[0]) < 16 else " ".join(map(_spell, map(int, match[0])))
 
 
 def _address(match: re.Match[str]) -> str:

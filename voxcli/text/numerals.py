@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
@@ -9,11 +10,20 @@ from typing import Any
 from voxcli.errors import MissingExtra
 from voxcli.extras import install_hint
 
-__all__ = ["GENDERS", "MAX_NUMBER", "package", "rulesets", "spell", "spell_year"]
+__all__ = ["GENDERS", "MAX_NUMBER", "join_groups", "package", "rulesets", "spell", "spell_year"]
 
 MAX_NUMBER = 10**15  # CLDR has no words beyond this
 GENDERS = {"m": "masculine", "f": "feminine", "n": "neuter", "r": "reale", "c": "common"}
+# Spaces inside a number. Other groups of three may be numbers of their own: "on May 5 100 people came".
+_SPACED = re.compile(
+    r"(?<![\w.,:/+-])(?<!\d )(?:[1-9]\d{0,2} 000(?: 000){0,2}|[1-9]\d?(?: \d{3}){2,3})(?![\w:/-]|[.,]?\d| \d)"
+)
 _CODES = {"tl": "fil"}
+
+
+def join_groups(text: str, mark: str) -> str:
+    """Return `text` with `mark` in place of the spaces inside a number: "1 000" becomes "1,000"."""
+    return _SPACED.sub(lambda m: m[0].replace(" ", mark), text)
 
 
 def package(name: str) -> Any:
