@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from voxcli.errors import Problem
 
+_BROKEN_WORD = re.compile(r"[^\W\d_]-[ \t]*\n[ \t]*[^\W\d_A-Z]")
 SPACE = re.compile(r"[ \t\n]*")
 NOTHING: Mapping[str, Any] = {}
 
@@ -51,6 +52,9 @@ def read_lines(text: str, remarks: Remarks) -> Iterator[RawRow]:
             remarks.left_out["comment line"] += 1
         elif line := line.strip():
             yield RawRow(number, {"text": line})
+    if broken := len(_BROKEN_WORD.findall(text)):
+        lines = "1 line ends" if broken == 1 else f"{broken} lines end"
+        remarks.notes.append(f"{lines} inside a word: `voxcpm2 synth --file` joins the lines of a wrapped text")
 
 
 def _constant(name: str) -> None:
