@@ -38,7 +38,7 @@ def made(artifacts: Artifacts, outcomes: list[Outcome]) -> list[str]:
     return remarks
 
 
-def test_all_products_in_the_order_of_the_manifest(tmp_path: Path) -> None:
+def test_all_artifacts_in_manifest_order(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "b", pause_after=1.0), job(tmp_path, "a", pause_after=2.0), job(tmp_path, "c")]
     whole = tmp_path / "new" / "book.wav"
     artifacts = Artifacts(jobs, subtitles="srt", join=whole, report=tmp_path / "report.html")
@@ -67,7 +67,7 @@ def test_a_line_without_words_is_silence_in_the_joined_file(tmp_path: Path) -> N
     assert ">skipped</td>" in (tmp_path / "report.html").read_text()
 
 
-def test_nothing_is_joined_where_no_line_has_words(tmp_path: Path) -> None:
+def test_without_words_nothing_is_joined(tmp_path: Path) -> None:
     scene = job(tmp_path, "scene")
     remarks = made(Artifacts([scene], join=tmp_path / "book.wav"), [skipped(scene, 1.0, tmp_path)])
     assert remarks == [f"{tmp_path / 'book.wav'} is not written: no line has words"]
@@ -84,7 +84,7 @@ def test_a_joined_file_is_not_written_with_a_line_missing(tmp_path: Path) -> Non
     assert "no voice" in page and "not spoken in this run" in page
 
 
-def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Path) -> None:
+def test_the_joined_file_takes_the_format_of_the_files_if_its_name_allows(tmp_path: Path) -> None:
     jobs = [job(tmp_path, "a", format="wav24")]
     for name, subtype in (("book.wav", "PCM_24"), ("book.flac", "PCM_16"), ("book.mp3", "MPEG_LAYER_III")):
         made(Artifacts(jobs, join=tmp_path / name), [done(jobs[0])])
@@ -103,7 +103,7 @@ def test_the_joined_format_is_that_of_the_files_where_the_name_fits(tmp_path: Pa
         ),
     ],
 )
-def test_what_can_not_be_is_refused_before_anything_is_made(
+def test_impossible_artifacts_are_rejected_before_the_work(
     tmp_path: Path, wanted: dict[str, str], message: str
 ) -> None:
     paths: dict[str, Any] = {name: value if value == "srt" else tmp_path / value for name, value in wanted.items()}
@@ -112,7 +112,7 @@ def test_what_can_not_be_is_refused_before_anything_is_made(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_can_not_be_written_is_found_before_the_work(tmp_path: Path) -> None:
+def test_unwritable_artifacts_are_rejected_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="is a file, not a folder"):
         Artifacts([job(tmp_path, "a")], report=tmp_path / "file" / "report.html").prepare(RATE)
@@ -129,7 +129,7 @@ def test_what_can_not_be_written_is_found_before_the_work(tmp_path: Path) -> Non
         ("whole.vtt", {"subtitles": "vtt", "join": "whole.wav"}),
     ],
 )
-def test_no_product_may_be_a_recording(tmp_path: Path, recording: str, wanted: dict[str, Any]) -> None:
+def test_an_artifact_never_replaces_a_recording(tmp_path: Path, recording: str, wanted: dict[str, Any]) -> None:
     (tmp_path / recording).touch()
     (tmp_path / "linked").symlink_to(tmp_path, target_is_directory=True)
     jobs = [job(tmp_path, "a", ref=tmp_path / "linked" / recording)]

@@ -28,7 +28,7 @@ def file(path: Path, samples: np.ndarray, rate: int = RATE) -> Path:
     return path
 
 
-def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None:
+def test_parts_are_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None:
     parts = [
         Track(file(tmp_path / "a.wav", tone(1.0)), 0.5, [Cue(0.0, 1.0, "One.")]),
         Track(file(tmp_path / "b.wav", tone(0.25, level=0.25)), 0.0, [Cue(0.1, 0.2, "Two.")]),
@@ -45,7 +45,7 @@ def test_parts_stand_in_order_with_their_pauses_and_cues(tmp_path: Path) -> None
     assert np.array_equal(samples[36_000 + FADE : 42_000 - FADE], tone(0.25, level=0.25)[FADE:-FADE])
 
 
-def test_there_is_no_click_where_parts_meet(tmp_path: Path) -> None:
+def test_no_click_between_parts(tmp_path: Path) -> None:
     """Files with loud edges are joined without a pause: the step there is no larger than elsewhere."""
     parts = [Track(file(tmp_path / f"{n}.wav", tone(0.3, level=0.9)), 0.0) for n in range(4)]
     write_joined(tmp_path / "all.wav", parts, format="wav")
@@ -109,7 +109,7 @@ def test_the_same_parts_give_the_same_bytes(tmp_path: Path, format: str) -> None
 
 
 @pytest.mark.parametrize("damage", ["gone", "text"])
-def test_a_part_that_can_not_be_read_leaves_what_was_there(tmp_path: Path, damage: str) -> None:
+def test_an_unreadable_part_leaves_the_earlier_file(tmp_path: Path, damage: str) -> None:
     good, bad = file(tmp_path / "a.wav", tone(0.5)), file(tmp_path / "b.wav", tone(0.5))
     write_joined(tmp_path / "all.wav", [Track(good, 0.0), Track(bad, 0.0)], format="wav")
     before = (tmp_path / "all.wav").read_bytes()

@@ -47,7 +47,7 @@ def page(tmp_path: Path) -> Path:
     return tmp_path / "report.html"
 
 
-def test_peaks_are_those_of_equal_parts(tmp_path: Path) -> None:
+def test_peaks_of_equal_parts(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.array([0.1, -0.5, 0.25, 0.0, -0.75]), RATE, subtype="FLOAT")
     assert peaks(tmp_path / "a.wav", 3) == [0.5, 0.25, 0.75]
     assert peaks(tmp_path / "a.wav", 100) == pytest.approx([0.1, 0.5, 0.25, 0.0, 0.75])
@@ -57,7 +57,7 @@ def test_peaks_are_those_of_equal_parts(tmp_path: Path) -> None:
             peaks(tmp_path / name, 3)
 
 
-def test_failures_come_first_then_what_has_remarks(page: Path) -> None:
+def test_failures_come_first_then_lines_with_remarks(page: Path) -> None:
     shown = page.read_text(encoding="utf-8")
     assert re.findall(r'<tr class="(\w+)">.*?<b>(\d)</b>', shown) == [
         ("failed", "4"),
@@ -71,7 +71,7 @@ def test_failures_come_first_then_what_has_remarks(page: Path) -> None:
     assert "<b>0.500</b><span>median RTF of a line</span>" in shown
 
 
-def test_nothing_in_a_text_is_markup_and_the_page_needs_nothing_else(page: Path) -> None:
+def test_texts_are_escaped_and_the_page_is_self_contained(page: Path) -> None:
     shown = page.read_text(encoding="utf-8")
     assert shown.count("<script") == 1 and shown.count("</script") == 1
     assert "<img" not in shown and "<b>" not in shown.split("no voice ")[1][:10]
@@ -90,7 +90,7 @@ def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     assert "data-src" not in shown.split("<script>")[0]
 
 
-def test_the_picture_is_the_outline_of_the_sound(tmp_path: Path) -> None:
+def test_the_picture_is_the_waveform(tmp_path: Path) -> None:
     shown = render("title", [line(tmp_path, "a", "Hello.", 4.0)], tmp_path)
     ((first, last),) = [(bars[0], bars[-1]) for bars in [re.findall(r"M[\d.]+ ([\d.]+)V([\d.]+)", shown)]]
     assert len(re.findall(r"M[\d.]+ [\d.]+V", shown)) == BARS
@@ -107,7 +107,7 @@ def first_cells(browser: Browser) -> str:
 
 
 @needs_browser
-def test_in_a_browser_it_sorts_finds_and_plays(page: Path) -> None:
+def test_sorting_searching_and_playing_in_a_browser(page: Path) -> None:
     with Browser() as browser:
         browser.open(page)
         assert browser.run("return document.title") == HOSTILE
@@ -141,7 +141,7 @@ def test_in_a_browser_it_sorts_finds_and_plays(page: Path) -> None:
 
 @pytest.mark.slow
 @needs_browser
-def test_a_browser_shows_a_thousand_lines_in_light_and_dark_on_any_width(tmp_path: Path) -> None:
+def test_a_thousand_lines_in_a_browser_light_and_dark_at_any_width(tmp_path: Path) -> None:
     lines = [line(tmp_path, f"n{n}", "The sun is rising. " * (n % 7 + 1), 0.2 if n % 20 else 0.0) for n in range(1000)]
     write_page(tmp_path / "report.html", "A thousand", lines)
     paper = {}

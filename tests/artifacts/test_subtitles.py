@@ -39,7 +39,7 @@ def test_vtt_is_golden() -> None:
     )
 
 
-def test_nothing_in_a_text_is_taken_for_markup() -> None:
+def test_texts_are_escaped() -> None:
     hostile = [Cue(0, 1, "a <b>bold</b> move\n\n2\n00:00:09,000 --> 00:00:10,000\nif x < 3 {\\an8}top")]
     blocks = [block.split("\n") for block in srt(hostile).rstrip("\n").split("\n\n")]
     assert [block[0] for block in blocks] == [str(number) for number in range(1, len(blocks) + 1)]
@@ -54,7 +54,7 @@ def test_nothing_in_a_text_is_taken_for_markup() -> None:
     assert "a &lt;b&gt;bold&lt;/b&gt; move" in cues[0]
 
 
-def test_nothing_to_say_is_a_valid_file() -> None:
+def test_no_cues_make_a_valid_file() -> None:
     assert srt([]) == ""
     assert vtt([]) == "WEBVTT\n"
 
@@ -73,7 +73,7 @@ def test_lines_are_few_and_even(text: str, lines: list[str]) -> None:
 
 
 @given(st.text(max_size=400), st.floats(0, 1e5), st.floats(0.1, 100))
-def test_any_text_fits_the_screen_keeps_its_letters_and_its_time(text: str, start: float, length: float) -> None:
+def test_any_text_fits_the_screen_and_keeps_letters_and_time(text: str, start: float, length: float) -> None:
     blocks = [
         block.split("\n") for block in srt([Cue(start, start + length, text)]).rstrip("\n").split("\n\n") if block
     ]
@@ -102,7 +102,7 @@ def test_cues_follow_the_clips_and_their_pauses() -> None:
     assert Cue(1.0, 2.0, "One.").later(10.0) == Cue(11.0, 12.0, "One.")
 
 
-def test_the_file_lies_beside_the_sound(tmp_path: Path) -> None:
+def test_the_file_is_next_to_the_audio(tmp_path: Path) -> None:
     path = subtitles_path(tmp_path / "chapter.1.flac", "vtt")
     assert path == tmp_path / "chapter.1.vtt"
     write_subtitles(path, [Cue(0.0, 1.0, "\u597d\u3002")], "vtt")

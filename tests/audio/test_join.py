@@ -17,7 +17,7 @@ def tone(seconds: float, level: float = 0.3, phase: float = 1.0) -> np.ndarray:
     return (level * np.sin(phase + 2 * np.pi * 220 * np.arange(round(seconds * RATE)) / RATE)).astype(np.float32)
 
 
-def test_the_length_is_the_clips_and_the_pauses() -> None:
+def test_the_length_is_that_of_clips_and_pauses() -> None:
     clips = [noise(0.5), noise(0.25), noise(1.0)]
     out = join(clips, [0.3, 0.1, 0.2], RATE)
     assert out.dtype == np.float32
@@ -26,7 +26,7 @@ def test_the_length_is_the_clips_and_the_pauses() -> None:
     assert not out[-9_600:].any()
 
 
-def test_a_single_clip_keeps_its_samples_but_for_the_fades() -> None:
+def test_a_single_clip_keeps_its_samples_except_at_the_fades() -> None:
     clip = noise(1.0)
     out = join([clip], [0.0], RATE)
     fade = round(FADE_S * RATE)
@@ -52,13 +52,13 @@ def test_no_click_at_the_borders(pause_s: float) -> None:
     assert abs(out[0]) <= steps[~near].max() and abs(out[-1]) <= steps[~near].max()
 
 
-def test_levels_are_made_even() -> None:
+def test_levels_are_equalized() -> None:
     clips = [noise(1.0, 0.1), noise(1.0, 0.15, 1), noise(1.0, 0.075, 2)]
     out = join(clips, [0.0] * 3, RATE)
     assert [active_rms(part, RATE) for part in np.split(out, 3)] == pytest.approx([0.1] * 3, rel=0.02)
 
 
-def test_a_whisper_is_raised_by_six_decibels_at_most() -> None:
+def test_a_whisper_is_raised_by_up_to_six_decibels() -> None:
     clips = [noise(1.0, 0.1), noise(1.0, 0.1, 1), noise(1.0, 0.01, 2)]
     out = join(clips, [0.0] * 3, RATE)
     assert active_rms(out[-RATE:], RATE) == pytest.approx(0.02, rel=0.02)
@@ -84,7 +84,7 @@ def test_any_clips(clips: list[tuple[int, float, float]], rate: int) -> None:
     assert np.abs(out).max(initial=0.0) <= 1.0
 
 
-def test_the_clips_are_not_changed() -> None:
+def test_the_input_is_not_changed() -> None:
     clip = noise(0.1)
     before = clip.copy()
     join([clip, noise(0.1, 0.3)], [0.0, 0.0], RATE)

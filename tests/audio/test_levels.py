@@ -41,13 +41,13 @@ def test_to_level_is_one_gain_that_keeps_the_peak_below_minus_1_db() -> None:
     assert np.array_equal(to_level(silence(1), RATE, -20), silence(1))
 
 
-def test_the_quietest_place_is_well_inside_the_pause() -> None:
+def test_the_quietest_place_is_inside_the_pause() -> None:
     clip = np.concatenate([tone(1), silence(0.2), tone(1)])
     assert 1.05 * RATE - 1 <= quietest_place(clip, RATE, 0, len(clip)) <= 1.15 * RATE + 1
     assert quietest_place(silence(1), RATE, 0, RATE) >= 0.9 * RATE
 
 
-def test_silence_at_the_end_goes_by_the_clips_own_peak() -> None:
+def test_trailing_silence_is_relative_to_the_peak() -> None:
     sound = np.full(8_000, 0.01, np.float32)
     hiss = np.full(24_000, 0.00009, np.float32)
     assert silence_at_end(np.concatenate([sound, hiss]), 16_000) == 1.5

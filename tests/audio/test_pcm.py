@@ -20,7 +20,7 @@ def test_full_scale_is_clipped_not_wrapped() -> None:
 
 
 @pytest.mark.parametrize(("convert", "bits", "shift"), [(pcm16, 15, 0), (pcm24, 23, 8)])
-def test_the_error_has_no_mean_and_is_half_a_step_at_most(convert: object, bits: int, shift: int) -> None:
+def test_the_error_has_zero_mean_and_a_maximum_of_half_a_step(convert: object, bits: int, shift: int) -> None:
     samples = np.random.default_rng(0).uniform(-0.9, 0.9, 1_000_000).astype(np.float32)
     assert callable(convert)
     error = (convert(samples) >> shift) - samples.astype(np.float64) * 2**bits
@@ -28,7 +28,7 @@ def test_the_error_has_no_mean_and_is_half_a_step_at_most(convert: object, bits:
     assert abs(error.mean()) < 1e-3  # in steps; truncation would give -0.5
 
 
-def test_every_step_comes_back() -> None:
+def test_every_step_survives_a_round_trip() -> None:
     steps = np.arange(-(2**15), 2**15)
     assert np.array_equal(pcm16((steps / 2**15).astype(np.float32)), steps)
     steps = np.arange(-(2**23), 2**23, 997)

@@ -79,7 +79,7 @@ FORMATS = [
 
 @pytest.mark.parametrize(("container", "subtype", "tolerance"), FORMATS)
 @pytest.mark.parametrize("extension", ["wav", "bin", "raw"])
-def test_formats_whatever_the_extension(
+def test_formats_with_any_extension(
     tmp_path: Path, container: str, subtype: str, tolerance: float, extension: str
 ) -> None:
     path = tmp_path / f"voice.{extension}"
@@ -115,7 +115,7 @@ def test_channels_are_averaged(tmp_path: Path) -> None:
     assert np.array_equal(read_voice(path, RATE).samples, ((left.astype(float) + right) / 2).astype(np.float32))
 
 
-def test_a_normal_clip_stays_bit_for_bit(tmp_path: Path) -> None:
+def test_a_normal_clip_is_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     integers = np.random.default_rng(0).integers(-9000, 9000, 2 * RATE, dtype=np.int16)
     soundfile.write(path, integers, RATE)
@@ -124,7 +124,7 @@ def test_a_normal_clip_stays_bit_for_bit(tmp_path: Path) -> None:
     assert voice.notes == ()
 
 
-def test_one_voice_under_two_paths_and_a_changed_one(tmp_path: Path) -> None:
+def test_the_key_depends_on_the_content_and_not_on_the_path(tmp_path: Path) -> None:
     one, two = tmp_path / "one.wav", tmp_path / "two.wav"
     soundfile.write(one, speech(1.5), RATE)
     two.write_bytes(one.read_bytes())
@@ -133,7 +133,7 @@ def test_one_voice_under_two_paths_and_a_changed_one(tmp_path: Path) -> None:
     assert read_voice(one, RATE).sha256 != read_voice(two, RATE).sha256
 
 
-def test_a_very_quiet_recording_is_lifted(tmp_path: Path) -> None:
+def test_a_very_quiet_recording_is_raised(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     quiet = (0.002 * np.random.default_rng(0).standard_normal(2 * RATE)).astype(np.float32)
     soundfile.write(path, quiet, RATE, subtype="FLOAT")
@@ -142,7 +142,7 @@ def test_a_very_quiet_recording_is_lifted(tmp_path: Path) -> None:
     assert voice.notes == ("lifted by 28 dB: its level was -54 dBFS",)
 
 
-def test_the_lift_stops_at_the_peak(tmp_path: Path) -> None:
+def test_the_gain_is_limited_by_the_peak(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     quiet = (0.002 * np.random.default_rng(0).standard_normal(2 * RATE)).astype(np.float32)
     quiet[5000] = 0.1
@@ -180,7 +180,7 @@ def test_a_long_recording_is_cut_at_a_pause(tmp_path: Path) -> None:
     assert voice.notes == ("cut at a pause: 3.1 s of 7.2 s used, the limit is 4 s",)
 
 
-def test_exactly_the_limits_is_fine(tmp_path: Path) -> None:
+def test_the_limits_are_inclusive(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     soundfile.write(path, speech(2.0, 44_100), 44_100)
     assert len(read_voice(path, RATE, min_s=2.0, max_s=2.0).samples) == 2 * RATE
@@ -222,7 +222,7 @@ def test_empty_text_and_header_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("container", "subtype"), [(container, subtype) for container, subtype, _ in FORMATS])
-def test_cut_off_files_are_refused(tmp_path: Path, container: str, subtype: str) -> None:
+def test_truncated_files_are_rejected(tmp_path: Path, container: str, subtype: str) -> None:
     path = tmp_path / "voice.wav"
     noise = (0.1 * np.random.default_rng(0).standard_normal(6 * RATE)).astype(np.float32)
     soundfile.write(path, noise, RATE, format=container, subtype=subtype)
@@ -232,7 +232,7 @@ def test_cut_off_files_are_refused(tmp_path: Path, container: str, subtype: str)
 
 
 @pytest.mark.parametrize("promised", [4_000_000_000, 2_000_000_000, 200_000])
-def test_a_header_that_promises_too_much(tmp_path: Path, promised: int) -> None:
+def test_a_header_with_too_large_a_size(tmp_path: Path, promised: int) -> None:
     path = tmp_path / "voice.wav"
     path.write_bytes(wav_header(promised) + pcm16(speech(1.5)))
     tracemalloc.start()
@@ -268,7 +268,7 @@ def test_hostile_rates_and_channels(tmp_path: Path, rate: int, channels: int, re
     assert refused_early(path).startswith(reason)
 
 
-def test_a_giant_file_is_refused_unread(tmp_path: Path) -> None:
+def test_a_giant_file_is_rejected_without_reading_it(tmp_path: Path) -> None:
     path = tmp_path / "voice.wav"
     with open(path, "wb") as file:
         file.write(wav_header(0xFFFFFFFF))
@@ -299,7 +299,7 @@ def test_silence_and_constant_offset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_samples_that_are_not_numbers(tmp_path: Path, value: float) -> None:
+def test_samples_that_are_not_finite(tmp_path: Path, value: float) -> None:
     path = tmp_path / "voice.wav"
     samples = speech(1.5)
     samples[[7, 9000]] = value
@@ -343,7 +343,7 @@ def odd_files(folder: Path) -> dict[str, Path]:
     return {name: folder / f"{name}.wav" for name in sounds}
 
 
-def test_what_can_not_be_a_voice_is_found_by_looking(tmp_path: Path) -> None:
+def test_unusable_voices_are_found_by_the_check(tmp_path: Path) -> None:
     refused_by: dict[str, list[str]] = {"check_voice": [], "read_voice": []}
     for name, path in odd_files(tmp_path).items():
         for look in (check_voice, lambda path: read_voice(path, RATE)):
@@ -366,7 +366,7 @@ def test_what_can_not_be_a_voice_is_found_by_looking(tmp_path: Path) -> None:
     ]
 
 
-def test_looking_at_a_usual_recording_reads_seconds_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_usual_recording_reads_seconds_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     soundfile.write(tmp_path / "a.wav", speech(600.0), RATE)
     read = soundfile.SoundFile.read
     frames = 0
@@ -450,14 +450,14 @@ def test_silence_in_all_channels_stays_silence(tmp_path: Path) -> None:
         ("a b.avi", b"RIFF\0\0\0\0AVI LIST", "an AVI video"),
     ],
 )
-def test_formats_of_phones_are_named_with_the_command_that_converts_them(
+def test_phone_formats_are_reported_with_a_conversion_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, head: bytes, what: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(head + bytes(range(256)) * 20)
-    told = f"{name}: {what}, which can't be read here; convert it first: ffmpeg -i '{name}' 'a b.wav'"
+    expected = f"{name}: {what}, which can't be read here; convert it first: ffmpeg -i '{name}' 'a b.wav'"
     if name == "a b.wav":
-        told = told.replace("'a b.wav' 'a b.wav'", "'a b.wav' 'a b.converted.wav'")
+        expected = expected.replace("'a b.wav' 'a b.wav'", "'a b.wav' 'a b.converted.wav'")
     with pytest.raises(AudioError) as caught:
         check_voice(Path(name))
-    assert str(caught.value) == told
+    assert str(caught.value) == expected

@@ -48,13 +48,13 @@ def bitwise(page: bytes) -> int:
     return register
 
 
-def test_the_checksum_is_that_of_the_rfc_and_of_libogg() -> None:
+def test_the_checksum_equals_that_of_the_rfc_and_libogg() -> None:
     assert ogg_checksum(b"123456789") == bitwise(b"123456789") == 0x89A1897F  # CRC-32/MPEG-2 from 0
     for page in pages(ogg()):
         assert ogg_checksum(without_checksum(page)) == struct.unpack("<I", page[22:26])[0]
 
 
-def test_an_ogg_file_has_one_serial_number_whatever_libsndfile_drew() -> None:
+def test_the_serial_number_of_an_ogg_file_does_not_depend_on_libsndfile() -> None:
     data = ogg()
     other = b"".join(page[:14] + b"1234" + page[18:22] + b"????" + page[26:] for page in pages(data))
     assert other != data
@@ -74,12 +74,12 @@ def test_files_of_different_content_have_different_serial_numbers_and_may_be_cha
 
 
 @pytest.mark.parametrize("damage", [b"OggX", b"Ogg", b"OggS" + bytes(22) + b"\xff"])
-def test_what_is_no_ogg_page_is_refused(damage: bytes) -> None:
+def test_invalid_ogg_pages_are_rejected(damage: bytes) -> None:
     with pytest.raises(AssertionError, match=r"Ogg page at byte \d+"):
         settled(ogg() + damage)
 
 
-def test_the_time_in_a_float_wav_is_taken_out_and_nothing_else(tmp_path: Path) -> None:
+def test_only_the_time_is_removed_from_a_float_wav(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", SOUND, RATE, subtype="FLOAT")
     data = (tmp_path / "a.wav").read_bytes()
     at = data.index(b"PEAK") + 12
@@ -87,7 +87,7 @@ def test_the_time_in_a_float_wav_is_taken_out_and_nothing_else(tmp_path: Path) -
     assert settled(data, "WAV") == data[:at] + bytes(4) + data[at + 4 :]
 
 
-def test_sound_that_looks_like_a_chunk_is_left_alone() -> None:
+def test_audio_data_that_looks_like_a_chunk_is_unchanged() -> None:
     file = io.BytesIO()
     soundfile.write(file, np.frombuffer(b"PEAK\x10\0\0\0\1\0\0\0time" * 50, "<i2"), RATE, format="WAV")
     assert settled(file.getvalue(), "WAV") == file.getvalue()
@@ -97,7 +97,7 @@ def test_sound_that_looks_like_a_chunk_is_left_alone() -> None:
         settled(b"RIFX\0\0\0\0WAVE", "WAV")
 
 
-def test_the_number_is_made_of_all_pages() -> None:
+def test_the_number_depends_on_all_pages() -> None:
     data = ogg()
     plain = b"".join(without_checksum(page[:14] + bytes(4) + page[18:]) for page in pages(data))
     assert settled(data)[14:18] == struct.pack("<I", zlib.crc32(plain))

@@ -20,7 +20,7 @@ def noise(seconds: float, below_db: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("tail", [np.zeros(3 * RATE, np.float32), noise(3, 45)], ids=["zeros", "noise"])
-def test_a_silent_run_goes_but_for_its_beginning_which_fades_to_zero(tail: np.ndarray) -> None:
+def test_a_silent_tail_is_cut_to_its_beginning_which_fades_to_zero(tail: np.ndarray) -> None:
     speech = tone(1.0)
     kept = without_silent_run(np.concatenate((speech, tail)), RATE)
     assert len(kept) / RATE == pytest.approx(1.0 + KEPT_S, abs=FRAME_S)
@@ -40,10 +40,10 @@ def test_a_silent_run_goes_but_for_its_beginning_which_fades_to_zero(tail: np.nd
     ],
     ids=["speech", "a pause", "breath", "a last word", "all silent", "nothing"],
 )
-def test_what_is_no_silent_run_stays_as_it_is(samples: np.ndarray) -> None:
+def test_other_tails_are_unchanged(samples: np.ndarray) -> None:
     assert without_silent_run(samples, RATE) is samples
 
 
-def test_a_whisper_is_not_taken_for_silence() -> None:
+def test_a_whisper_is_not_silence() -> None:
     quiet = np.concatenate((tone(1.0, 0.001), np.zeros(3 * RATE, np.float32)))
     assert len(without_silent_run(quiet, RATE)) / RATE == pytest.approx(1.0 + KEPT_S, abs=FRAME_S)

@@ -16,7 +16,7 @@ RATE = 22_050
 SAMPLES = np.arange(300, dtype=np.int16)
 
 
-def test_the_header_is_that_of_a_wav_file(tmp_path: Path) -> None:
+def test_the_header_equals_that_of_a_wav_file(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", np.zeros(10), 22_050, subtype="PCM_16")
     theirs = (tmp_path / "a.wav").read_bytes()[:44]
     ours = wav_header(22_050)
@@ -27,7 +27,7 @@ def test_the_header_is_that_of_a_wav_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["wb", "ab"])
 @pytest.mark.parametrize("before", [b"", b"something else"])
-def test_the_sizes_of_a_file_are_those_of_its_sound(tmp_path: Path, mode: str, before: bytes) -> None:
+def test_a_file_gets_its_final_sizes(tmp_path: Path, mode: str, before: bytes) -> None:
     """`>`, `>>`, and a file to which a shell has written before."""
     path = tmp_path / "a.wav"
     path.write_bytes(before if mode == "ab" else b"")
@@ -39,16 +39,16 @@ def test_the_sizes_of_a_file_are_those_of_its_sound(tmp_path: Path, mode: str, b
         for part in (SAMPLES[:100], SAMPLES[100:]):
             stream.write(part.tobytes())
         stream.put_sizes()
-        sink.write(b"behind")
+        sink.write(b"after")
     content = path.read_bytes()
-    assert content.startswith(before) and content.endswith(b"behind")
+    assert content.startswith(before) and content.endswith(b"after")
     whole = tmp_path / "whole.wav"
-    whole.write_bytes(content[len(before) : -len(b"behind")])
+    whole.write_bytes(content[len(before) : -len(b"after")])
     soundfile.write(tmp_path / "theirs.wav", SAMPLES, RATE, subtype="PCM_16")
     assert whole.read_bytes() == (tmp_path / "theirs.wav").read_bytes()
 
 
-def test_a_pipe_goes_on_as_long_as_there_is_data() -> None:
+def test_a_pipe_gets_no_final_sizes() -> None:
     read, write = os.pipe()
     with open(write, "wb") as sink:
         stream = WavStream(sink, RATE)
@@ -59,7 +59,7 @@ def test_a_pipe_goes_on_as_long_as_there_is_data() -> None:
 
 
 @pytest.mark.parametrize("redirection", [">", ">>"])
-def test_a_file_as_stdout_is_a_whole_wav_file(tmp_path: Path, brief_checkpoint: Path, redirection: str) -> None:
+def test_a_file_as_stdout_is_a_complete_wav_file(tmp_path: Path, brief_checkpoint: Path, redirection: str) -> None:
     speak = f"synth Hello. -o - --seed 3 --steps 2 --max-seconds 0.2 --allow-truncated --model {brief_checkpoint}"
     subprocess.run(
         f"{sys.executable} -m voxcli {speak} {redirection} a.wav",

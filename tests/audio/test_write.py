@@ -72,7 +72,7 @@ def test_formats(tmp_path: Path, format: str, container: str, subtype: str, tole
 
 
 @pytest.mark.parametrize("format", ["wav", "flac", "wav24", "wavf"])
-def test_sixteen_bits_come_back_as_they_were(tmp_path: Path, format: str) -> None:
+def test_sixteen_bits_survive_a_round_trip(tmp_path: Path, format: str) -> None:
     samples = np.arange(-32768, 32768, dtype=np.float32) / 32768
     write_audio(tmp_path / "out", samples, RATE, format=format)
     assert np.array_equal(soundfile.read(tmp_path / "out", dtype="float32")[0], samples)
@@ -110,7 +110,7 @@ def test_beyond_full_scale_is_clipped_not_wrapped(tmp_path: Path) -> None:
     assert soundfile.read(path)[0].tolist() == [2.0, -2.0, 0.5]
 
 
-def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
+def test_invalid_audio_is_rejected_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "out.wav"
     assert refused(path, tone(), format="aac") == "unknown format 'aac'; choose one of wav, wav24, wavf, flac, ogg, mp3"
     assert refused(path, tone(), 44_100, "ogg") == "ogg can't hold 44.1 kHz, only 8, 12, 16, 24, 48 kHz"
@@ -124,13 +124,13 @@ def test_what_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_the_rates_a_format_knows() -> None:
+def test_the_sampling_rates_of_a_format() -> None:
     assert rates_of("ogg") == (8_000, 12_000, 16_000, 24_000, 48_000)
     assert 44_100 in rates_of("mp3")
     assert rates_of("flac") == ()
 
 
-def test_blocks_make_the_file_that_the_whole_makes(tmp_path: Path) -> None:
+def test_blocks_make_the_same_file_as_the_whole(tmp_path: Path) -> None:
     samples = tone(1.0)
     for name in ("wav", "flac"):
         write_audio(tmp_path / "whole", samples, RATE, format=name)
@@ -141,7 +141,7 @@ def test_blocks_make_the_file_that_the_whole_makes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("last", "message"), [([np.nan], "some samples are not finite"), (None, "there is no mono sound to write")]
 )
-def test_blocks_that_turn_bad_leave_what_was_there(tmp_path: Path, last: list[float] | None, message: str) -> None:
+def test_a_bad_block_leaves_the_earlier_file(tmp_path: Path, last: list[float] | None, message: str) -> None:
     path = tmp_path / "out.wav"
     write_audio(path, tone(0.1), RATE)
     before = path.read_bytes()
@@ -167,7 +167,7 @@ def test_bad_places(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_no_permission_is_seen_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_permission_is_reported_early(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(OutputError, match="no permission to write in"):
         check_output(tmp_path / "out.wav", RATE)
@@ -175,7 +175,7 @@ def test_no_permission_is_seen_early(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("limit", [0, 2_000])
-def test_a_full_disk_leaves_what_was_there(tmp_path: Path, format: str, limit: int) -> None:
+def test_a_full_disk_leaves_the_earlier_file(tmp_path: Path, format: str, limit: int) -> None:
     path = tmp_path / "out.wav"
     path.write_bytes(b"before")
     with file_size_limit(limit):
@@ -187,7 +187,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: Path, format: str, limit: i
 
 
 @pytest.mark.parametrize("broken", ["fsync", "replace"])
-def test_a_failing_step_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+def test_a_failing_step_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
     def fail(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -230,7 +230,7 @@ def test_the_order_that_survives_power_loss(tmp_path: Path, monkeypatch: pytest.
     assert (tmp_path / "out").read_bytes() == b"data"
 
 
-def test_killed_at_any_moment_there_is_a_whole_file_or_none(tmp_path: Path) -> None:
+def test_a_kill_at_any_moment_leaves_a_complete_file_or_none(tmp_path: Path) -> None:
     program = (
         "import sys, numpy as np; from pathlib import Path; from voxcli.audio.write import write_audio\n"
         "clip = (0.5 * np.sin(np.arange(480_000) / 20)).astype('f4'); print('ready', flush=True)\n"
@@ -246,7 +246,7 @@ def test_killed_at_any_moment_there_is_a_whole_file_or_none(tmp_path: Path) -> N
         assert all(path.match(TEMPORARY) or path.suffix == ".wav" for path in tmp_path.iterdir())
 
 
-def test_the_file_gets_the_permissions_that_files_get(tmp_path: Path) -> None:
+def test_the_file_gets_default_permissions(tmp_path: Path) -> None:
     plain = tmp_path / "plain"
     plain.touch()
     write_atomic(tmp_path / "ours", b"data")

@@ -28,7 +28,7 @@ def test_nothing_is_collected_inside_and_few_objects_are_collected_after() -> No
     assert knot() is None, "a process that reads many manifests must not keep the garbage of each"
 
 
-def test_many_objects_are_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_objects_are_not_scanned_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(garbage, "MANY", 1000)
     before = gc.get_freeze_count()
     with gc_paused():

@@ -74,7 +74,7 @@ def test_a_file_gets_the_suffix_of_its_format(tmp_path: Path) -> None:
     ("name", "named", "expected"),
     [("a.wav", None, "wav"), ("a.WAV", "wav24", "wav24"), ("a.flac", None, "flac"), ("a.ogg", None, "ogg")],
 )
-def test_the_name_tells_the_format(name: str, named: str | None, expected: str) -> None:
+def test_the_name_sets_the_format(name: str, named: str | None, expected: str) -> None:
     assert format_of(Path(name), named) == expected
 
 
@@ -104,7 +104,7 @@ def test_a_folder_on_a_read_only_system_is_refused() -> None:
         prepare_folder(Path("/proc/self"))
 
 
-def test_a_sweep_takes_what_killed_runs_left_and_nothing_younger_or_other(tmp_path: Path) -> None:
+def test_a_sweep_removes_only_old_leftovers_of_killed_runs(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     old, young, linked = (
         folder / TEMPORARY.replace("*", letter * 32)

@@ -27,7 +27,7 @@ def texts(job: Job) -> list[str]:
     return [segment.text for segment in prepare(job).segments]
 
 
-def test_the_text_is_cleaned_and_ended_and_the_job_keeps_it_as_given() -> None:
+def test_the_text_is_cleaned_and_the_job_keeps_the_original() -> None:
     utterance = prepare(job("“Hello”\u00a0there\u200b"))
     assert [segment.text for segment in utterance.segments] == ['"Hello" there.']
     assert utterance.job.text == "“Hello”\u00a0there\u200b"
@@ -46,7 +46,7 @@ def test_a_description_takes_one_form(text: str, control: str | None, spoken: st
     assert texts(job(text, control=control)) == [spoken]
 
 
-def test_every_piece_of_a_long_text_is_described_and_keeps_to_the_bound() -> None:
+def test_every_segment_of_a_long_text_is_described_and_keeps_the_limit() -> None:
     text = "The wind came over the hill. " * 5
     segments = prepare(job(text, control="slow", settings=Settings(max_chars=60))).segments
     assert len(segments) == 3
@@ -84,7 +84,7 @@ def test_an_empty_text_is_refused(text: str) -> None:
         ('<break time="250ms"/> ...', 0.25),
     ],
 )
-def test_a_text_of_marks_alone_is_a_pause(text: str, pause_s: float) -> None:
+def test_a_text_of_punctuation_is_a_pause(text: str, pause_s: float) -> None:
     scene = job(text)
     plan = make_plan([scene, job("Hello.", id="b")])
     assert plan.skipped == [(scene, pause_s)]
@@ -96,11 +96,11 @@ def test_a_scene_break_is_at_least_as_long_as_the_pause_after_a_line() -> None:
     assert make_plan([job("***", pause_after=2.5)]).skipped[0][1] == 2.5
 
 
-def test_a_description_with_nothing_behind_it_is_spoken() -> None:
+def test_a_description_without_text_is_spoken() -> None:
     assert texts(job("(a warm voice)")) == ["a warm voice."]
 
 
-def test_the_plan_says_what_is_taken_as_a_description_and_what_is_left_out() -> None:
+def test_the_plan_reports_descriptions_and_text_left_out() -> None:
     jobs = [
         job("(a warm voice)Hello.", id="a", line=1),
         job("(whispering) Come.[1]", id="b", line=2),
@@ -126,7 +126,7 @@ def test_a_described_continuation_is_refused_and_names_both() -> None:
     ("before", "after", "joined"),
     [("It was dark.", "Then it rained.", "It was dark. "), ("天黑了。", "下雨了。", "天黑了。")],
 )
-def test_the_words_of_the_recording_stand_before_the_text_as_in_writing(before: str, after: str, joined: str) -> None:
+def test_the_transcript_and_the_text_are_joined_as_in_writing(before: str, after: str, joined: str) -> None:
     assert prepare(job(after, prompt_audio=Path("p.wav"), prompt_text=before)).prompt_text == joined
 
 
@@ -157,7 +157,7 @@ def test_a_language_that_the_model_does_not_speak_is_a_warning() -> None:
     assert list(make_plan([job("Hello.", settings=Settings(language="de"))], demo).warnings) == [f"a: {warning}"]
 
 
-def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:
+def test_the_longest_come_first_and_rejected_lines_are_separate(tmp_path: Path) -> None:
     good = voice(tmp_path / "v.wav")
     jobs = [
         job("Short.", id="short"),
@@ -173,14 +173,14 @@ def test_the_longest_come_first_and_the_refused_apart(tmp_path: Path) -> None:
     assert plan.expected_s == pytest.approx(expected_seconds("Short.") + expected_seconds(jobs[2].text))
 
 
-def test_a_voice_is_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_voice_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[Path] = []
     monkeypatch.setattr("voxcli.jobs.plan.check_voice", looked.append)
     make_plan([job("Hello.", id=str(n), ref=tmp_path / "v.wav") for n in range(5)])
     assert looked == [tmp_path / "v.wav"]
 
 
-def test_the_plan_for_people(tmp_path: Path) -> None:
+def test_the_text_of_a_plan(tmp_path: Path) -> None:
     plan = make_plan([job("a" * 150, id="x", ref=voice(tmp_path / "v.wav")), job("", id="y", line=2)])
     assert plan.lines() == [
         "1 line to speak, about 10.0 s of audio",

@@ -17,7 +17,7 @@ def protected(*paths: Path) -> ProtectedInputs:
     return inputs
 
 
-def test_an_input_is_known_by_every_name_it_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_input_is_recognized_by_all_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ref = tmp_path / "voice.wav"
     ref.touch()
@@ -45,7 +45,7 @@ def test_an_input_is_known_by_every_name_it_has(tmp_path: Path, monkeypatch: pyt
         inputs.refuse(Path(name))
 
 
-def test_an_input_in_a_folder_has_the_names_it_has_there(tmp_path: Path) -> None:
+def test_an_input_in_a_folder_is_recognized_by_its_names_there(tmp_path: Path) -> None:
     ref = tmp_path / "Voice.wav"
     ref.touch()
     (tmp_path / "deep").mkdir()
@@ -59,7 +59,7 @@ def test_an_input_in_a_folder_has_the_names_it_has_there(tmp_path: Path) -> None
     assert inputs.within(str(tmp_path / "none")) == {}
 
 
-def test_an_input_that_is_a_link_is_both_the_link_and_what_it_leads_to(tmp_path: Path) -> None:
+def test_an_input_that_is_a_link_protects_the_link_and_its_target(tmp_path: Path) -> None:
     link, there = tmp_path / "link.wav", tmp_path / "deep" / "there.wav"
     link.symlink_to(there)
     inputs = protected(link)
@@ -70,7 +70,7 @@ def test_an_input_that_is_a_link_is_both_the_link_and_what_it_leads_to(tmp_path:
     assert inputs.at(there) == inputs.at(link) == Input("the recording", link)
 
 
-def test_an_input_that_is_not_there_yet_is_known_by_its_place(tmp_path: Path) -> None:
+def test_a_missing_input_is_recognized_by_its_path(tmp_path: Path) -> None:
     (tmp_path / "linked").symlink_to(tmp_path)
     later = tmp_path / "new" / "made-later.wav"
     inputs = protected(later)
@@ -91,7 +91,7 @@ def test_a_stream_is_the_file_that_was_redirected_to_it(tmp_path: Path) -> None:
     assert inputs.at(Path(os.devnull)) is None
 
 
-def test_a_folder_s_files_and_a_job_s_voices(tmp_path: Path) -> None:
+def test_files_of_a_folder_and_voices_of_a_job(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").touch()
     inputs = ProtectedInputs()

@@ -19,7 +19,7 @@ def claimed(*paths: Path) -> OutputRegistry[int]:
     return registry
 
 
-def test_one_file_has_one_owner_whatever_path_leads_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_file_has_one_owner_under_any_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "deep").mkdir()
     (tmp_path / "linked").symlink_to("deep")
@@ -36,7 +36,7 @@ def test_one_file_has_one_owner_whatever_path_leads_to_it(tmp_path: Path, monkey
         assert registry.claim(Path(free), 9) is None
 
 
-def test_folders_that_are_there_are_one_where_the_system_says_so_or_another_system_would(tmp_path: Path) -> None:
+def test_folders_equal_on_this_or_another_system_are_one(tmp_path: Path) -> None:
     """A mount has another path but the same device and inode; two names simulate that here."""
     place = folder_place(tmp_path)
     assert place.inode is not None and place == Place(place.inode, "")
@@ -47,7 +47,7 @@ def test_folders_that_are_there_are_one_where_the_system_says_so_or_another_syst
     assert claimed(tmp_path / "A" / "x.wav").claim(tmp_path / "a" / "x.wav", 1) == 0
 
 
-def test_a_link_is_one_file_with_the_output_it_leads_to(tmp_path: Path) -> None:
+def test_a_link_and_its_target_are_one_output(tmp_path: Path) -> None:
     """A reader of the link would find the other line's audio."""
     (tmp_path / "deep").mkdir()
     (tmp_path / "link.wav").symlink_to("deep/there.wav")
@@ -79,7 +79,7 @@ def test_outputs_that_are_inputs(tmp_path: Path) -> None:
     }
 
 
-def test_a_file_that_would_have_to_be_a_folder(tmp_path: Path) -> None:
+def test_an_output_can_not_be_the_folder_of_another(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "linked").symlink_to("out")
     outs = (
@@ -95,7 +95,7 @@ def test_a_file_that_would_have_to_be_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("depth", [100, 1600])
-def test_a_deep_path_is_looked_at_once_for_each_of_its_folders(
+def test_a_deep_path_costs_one_call_for_each_of_its_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, depth: int
 ) -> None:
     looks = 0

@@ -15,6 +15,6 @@ def test_a_failure_keeps_the_error_and_its_exit_code(tmp_path: Path) -> None:
     assert outcome.error.exit_code == 2
 
 
-def test_paths_are_told_from_the_folder_of_the_results() -> None:
+def test_paths_are_relative_to_the_folder_of_the_results() -> None:
     assert shown_path(Path("out/sub/a.wav"), Path("out")) == "sub/a.wav"
     assert shown_path(Path("elsewhere/a.wav"), Path("out")) == str(Path("elsewhere/a.wav"))

@@ -16,7 +16,7 @@ def test_the_defaults_are_those_of_the_engine() -> None:
         assert getattr(DEFAULTS, name) == getattr(engine, name)
 
 
-def test_an_update_says_some_and_none_says_nothing() -> None:
+def test_an_update_changes_fields_that_are_not_none() -> None:
     base = Settings(seed=1, cfg=1.0)
     assert base.updated({"cfg": 3.0, "steps": None}) == Settings(seed=1, cfg=3.0)
     assert base.updated({"cfg": None}) is base
@@ -49,7 +49,7 @@ def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("name", "value"), [("cfg", 0.0), ("steps", 2), ("seed", 0), ("seed", 2**63 - 1)])
-def test_the_ends_of_a_range_belong_to_it(name: str, value: Any) -> None:
+def test_ranges_include_their_limits(name: str, value: Any) -> None:
     assert getattr(Settings(**{name: value}), name) == value
 
 
@@ -62,7 +62,7 @@ def test_a_language_is_its_primary_tag(written: str, tag: str) -> None:
     ("written", "guess"),
     [("German", "; did you mean de (German)?"), ("jp", "; did you mean ja (Japanese)?"), ("x-y", "")],
 )
-def test_another_word_is_no_language(written: str, guess: str) -> None:
+def test_unknown_languages_are_rejected(written: str, guess: str) -> None:
     with pytest.raises(SettingError) as refused:
         Settings().updated({"language": written})
     assert str(refused.value) == f"language must be a language tag such as en, de or zh, not {written!r}{guess}"

@@ -28,7 +28,7 @@ def test_the_full_model_speaks_thirty_languages() -> None:
     assert FULL.languages == VOXCPM2
 
 
-def test_a_model_that_does_not_say_is_taken_for_the_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_without_languages_counts_as_the_full_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert speaker_of(str(tmp_path)) == Speaker(tmp_path.name, VOXCPM2)
     assert speaker_of("someone/Their-Model") == Speaker("someone/Their-Model", VOXCPM2)
     monkeypatch.setattr(module, "demo_folder", lambda: None)
@@ -55,12 +55,12 @@ def test_the_variable_names_a_model_too(tmp_path: Path, demo_voice: Path, monkey
         ("", ""),
     ],
 )
-def test_what_a_model_card_says(tmp_path: Path, card: str, languages: str) -> None:
+def test_the_languages_of_a_model_card(tmp_path: Path, card: str, languages: str) -> None:
     (tmp_path / "README.md").write_bytes(card.encode())
     assert card_languages(tmp_path) == set(languages.split())
 
 
-def test_a_card_that_is_no_text_says_nothing(tmp_path: Path) -> None:
+def test_a_card_that_is_not_text_is_ignored(tmp_path: Path) -> None:
     assert card_languages(tmp_path) == frozenset()
     (tmp_path / "README.md").write_bytes(b"---\nlanguage: \xff\n---\n")
     assert card_languages(tmp_path) == frozenset()
@@ -78,7 +78,7 @@ def test_a_card_that_is_no_text_says_nothing(tmp_path: Path) -> None:
         ("\u10d2\u10d0\u10db\u10d0\u10e0\u10ef\u10dd\u10d1\u10d0", "Georgian"),
     ],
 )
-def test_what_the_demo_voice_does_not_speak(text: str, warning: str | None) -> None:
+def test_languages_that_the_demo_voice_does_not_speak(text: str, warning: str | None) -> None:
     expected = warning and f"the demo voice does not speak {warning}, the language of this text (it speaks English)"
     assert DEMO.foreign(text, possible_languages(text)) == expected
 

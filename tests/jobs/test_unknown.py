@@ -1,4 +1,4 @@
-"""Text that the model has no letters for is not spoken: nobody is to find that out by listening."""
+"""Text without tokens in the model is not spoken, and a warning or an error reports it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from voxcli.jobs.unknown import unknown_letters
 
 
 class Ascii:
-    """Knows ASCII and no more."""
+    """Knows only ASCII."""
 
     def unknown(self, text: str) -> str:
         return "".join(char for char in text if not char.isascii())
@@ -24,26 +24,26 @@ def warnings(*texts: str, prompt_text: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "expected"),
     [
         (["Hello there."], []),
-        (["Hello \u2014 there\u2026"], []),  # marks are no loss
+        (["Hello \u2014 there\u2026"], []),  # punctuation does not count
         (["Hello 世界 and goodbye."], ["not spoken, the model does not know 世, 界: 2 of 17 letters"]),
         (["Hello.", "世 is one."], ["not spoken, the model does not know 世: 1 of 11 letters"]),
         (["It costs \u20ac5."], ["not spoken, the model does not know \u20ac"]),
         (["(温)Hello."], ["the model does not know 温 in the description of the voice"]),
     ],
 )
-def test_what_is_not_spoken_is_named(texts: list[str], told: list[str]) -> None:
-    assert warnings(*texts) == told
+def test_text_that_is_not_spoken_is_reported(texts: list[str], expected: list[str]) -> None:
+    assert warnings(*texts) == expected
 
 
-def test_the_words_of_a_recording_are_looked_at_too() -> None:
+def test_the_transcript_of_a_recording_is_checked_too() -> None:
     assert warnings("Hello.", prompt_text="你好 ") == ["the model does not know 你, 好 in the words of the recording"]
 
 
 @pytest.mark.parametrize(
-    ("texts", "told"),
+    ("texts", "expected"),
     [
         (["你好，世界。"], "the model knows none of the letters of this text (你, 好, 世, 界)"),
         (["Привет, мир и все люди!"], r"none of the letters of this text \(П, р, и, в, е, т, м, с and 3 more\)"),
@@ -51,12 +51,12 @@ def test_the_words_of_a_recording_are_looked_at_too() -> None:
         (["Hi.", "你好世界。"], "the model knows 2 of 6"),
     ],
 )
-def test_a_text_that_is_mostly_unknown_is_refused(texts: list[str], told: str) -> None:
-    with pytest.raises(InputError, match=told.replace("text (", r"text \(").replace("界)", r"界\)")):
+def test_a_mostly_unknown_text_is_rejected(texts: list[str], expected: str) -> None:
+    with pytest.raises(InputError, match=expected.replace("text (", r"text \(").replace("界)", r"界\)")):
         warnings(*texts)
 
 
-def test_the_demo_voice_speaks_no_text_it_has_no_letters_for(
+def test_the_demo_voice_rejects_text_in_unknown_letters(
     demo_voice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
