@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import pytest
 import torch
@@ -102,6 +103,15 @@ def test_the_audio_of_each_clip_has_the_length_of_its_patches(tiny_model: VoxCPM
         assert clip.audio is not None
         assert len(clip.audio) == clip.patches * tiny_model.patch_samples
         assert clip.duration_s == pytest.approx(clip.patches * tiny_model.patch_s)
+
+
+def test_no_clip_waits_for_others_to_be_decoded(tiny_model: VoxCPM2) -> None:
+    """A CPU decodes clips one by one: a group of them has no advantage."""
+    engine = Engine(tiny_model)
+    asked = [request(tiny_model, str(i), "hello", seed=1, min_len=i, max_len=i + 1, attempts=1) for i in (4, 9, 14)]
+    steps = [(clip.request_id, engine.counters.steps) for clip in engine.generate(asked)]
+    assert [request_id for request_id, _ in steps] == ["4", "9", "14"]
+    assert [after - before for (_, before), (_, after) in pairwise(steps)] == [5, 4], "the last wastes no step"
 
 
 def test_a_late_prefill_does_not_affect_running_rows(tiny_model: VoxCPM2) -> None:

@@ -35,7 +35,7 @@ def test_closing_the_stream_early_frees_everything(tiny_model: VoxCPM2) -> None:
     chunks = iter(ClipStream(engine, request(tiny_model, "a", "hello", seed=1, min_len=20, max_len=30)))
     next(chunks)
     chunks.close()  # type: ignore[attr-defined]
-    run(engine, [])
+    assert run(engine, [request(tiny_model, "b", "hello", seed=1, max_len=4)]).keys() == {"b"}, "nobody waits for a"
 
 
 def test_a_failure_of_the_request_is_raised(tiny_model: VoxCPM2) -> None:

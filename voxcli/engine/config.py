@@ -30,7 +30,7 @@ class EngineConfig:
                     CUDA 16,384, so that all rows of a batch start together.
     pad_to_bucket:  pad steps to the sizes of BUCKETS; None: on CUDA only, where shapes are captured.
     graphs:         capture steps as CUDA graphs; None: on CUDA only.
-    decode_clips:   maximum number of clips in one audio decode.
+    decode_clips:   maximum number of clips in one audio decode; None: 16, on a CPU 1, as it decodes them one by one.
     voices:         maximum number of encoded voices in the cache.
     """
 
@@ -41,7 +41,7 @@ class EngineConfig:
     prefill_tokens: int | None = None
     pad_to_bucket: bool | None = None
     graphs: bool | None = None
-    decode_clips: int = 16
+    decode_clips: int | None = None
     voices: int = 64
 
 

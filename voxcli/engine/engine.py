@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -42,6 +42,8 @@ from voxcli.terminal import counted
 
 
 class Engine:
+    """Runs requests on one model and one device. Not safe for use by several threads, but for `encode_voice`."""
+
     def __init__(
         self,
         model: VoxCPM2,
@@ -51,7 +53,7 @@ class Engine:
         """notify: receives messages for people, one line each (a missing kernel, memory that ran out)."""
         self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
-        self.audio = AudioStage(model, config.decode_clips)
+        self.audio = AudioStage(model, config.decode_clips or (1 if model.device.type == "cpu" else 16))
         self._warm_up = WarmUp(model, self.audio.decoder.fused) if on_cuda and config.graphs is not False else None
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
@@ -140,7 +142,12 @@ class Engine:
     def has_work(self) -> bool:
         return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
 
-    def generate(self, requests: Iterable[Request | NotYet], ahead: int | None = None) -> Iterator[Clip]:
+    def drop(self, request_id: str) -> None:
+        """End a request whose clip nobody waits for: none comes with the next step."""
+        self.cancel(request_id)
+        self._done = [clip for clip in self._done if clip.request_id != request_id]
+
+    def generate(self, requests: Iterable[Request | NotYet], ahead: int | None = None) -> Generator[Clip, None, None]:
         """Run requests and yield their clips as they finish.
 
         requests: read as rows become free. NOT_YET means that no request is available now: the iterable is read again
@@ -181,8 +188,7 @@ class Engine:
                     yield clip
         finally:
             for request_id in mine:
-                self.cancel(request_id)
-            self._done = [clip for clip in self._done if clip.request_id not in mine]  # these have no reader any more
+                self.drop(request_id)
 
     def _pulls(self, ahead: int | None) -> bool:
         if ahead is None:

@@ -52,7 +52,7 @@ class ClipStream:
             self.clip.audio = np.concatenate(chunks)
         finally:
             if self.clip is None:
-                self.engine.cancel(self.request.request_id)
+                self.engine.drop(self.request.request_id)
 
     def _new_patches(self, sent: int) -> torch.Tensor:
         if self.clip is None:
