@@ -336,7 +336,7 @@ def test_a_device_that_breaks_at_a_voice_fails_no_line(tmp_path: Path, monkeypat
 
 
 def test_leaving_early_writes_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxcli.run.session.BACKLOG", 1)  # wait for each file
+    monkeypatch.setattr(Session, "backlog", 1)  # wait for each file
     plan = make_plan([job(tmp_path, str(n), "Hello.") for n in range(60)])
     with ResultLog(tmp_path) as log:
         session = Session(cast(Engine, FakeEngine()), plan.utterances, tmp_path, log=log, notify=lambda remark: None)

@@ -18,7 +18,7 @@ from voxcli.inputs.manifest import LineDefaults
 from voxcli.inputs.problems import faults_of
 from voxcli.inputs.schema import LineFields
 from voxcli.inputs.yamlfile import read_yaml
-from voxcli.jobs.settings import DEFAULTS, NAMES
+from voxcli.jobs.settings import DEFAULTS, NAMES, Settings
 from voxcli.voices.store import voice_path
 
 
@@ -28,24 +28,35 @@ class DefaultFields(LineFields):
 
 def read_defaults(path: Path) -> LineDefaults:
     """Read a defaults file. Raises InputError that names the file and every invalid field."""
-    values = read_yaml(path, "the defaults file")
+    return line_defaults(read_yaml(path, "the defaults file") or {}, path.parent, f"defaults {path}")
+
+
+def line_defaults(values: object, folder: Path, name: str, base: Settings = DEFAULTS) -> LineDefaults:
+    """Check the fields that lines take where they say nothing themselves.
+
+    folder: where relative paths start.
+    name:   of the fields, for messages.
+    base:   settings that the fields override.
+
+    Raises InputError that names every invalid field.
+    """
     try:
-        fields = DefaultFields.model_validate(values or {}, strict=True)
-        settings = DEFAULTS.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
+        fields = DefaultFields.model_validate(values, strict=True)
+        settings = base.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
     except ValidationError as error:
         wrong = "; ".join(
             fault.message for fault in faults_of(error, values if isinstance(values, dict) else {}, DefaultFields)
         )
-        raise InputError(f"defaults {path}: {wrong}") from error
+        raise InputError(f"{name}: {wrong}") from error
     except InputError as error:
-        raise InputError(f"defaults {path}: {error}") from error
+        raise InputError(f"{name}: {error}") from error
     return LineDefaults(
         settings,
-        ref=located(fields.ref, path.parent) if fields.ref else None,
-        prompt_audio=located(fields.prompt_audio, path.parent) if fields.prompt_audio else None,
+        ref=located(fields.ref, folder) if fields.ref else None,
+        prompt_audio=located(fields.prompt_audio, folder) if fields.prompt_audio else None,
         prompt_text=fields.prompt_text,
         control=fields.control,
-        voice=voice_path(fields.voice, path.parent) if fields.voice else None,
-        lexicon=read_lexicon(located(fields.lexicon, path.parent)) if fields.lexicon else None,
+        voice=voice_path(fields.voice, folder) if fields.voice else None,
+        lexicon=read_lexicon(located(fields.lexicon, folder)) if fields.lexicon else None,
         pause_after=fields.pause_after,
     )

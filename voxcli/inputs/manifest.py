@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, note
 from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
-from voxcli.inputs.rows import NOTHING, RawRow, Remarks
+from voxcli.inputs.rows import NOTHING, RawRow, Remarks, row_of
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import gc_paused
@@ -37,6 +37,7 @@ from voxcli.voices.store import voice_path
 
 FIELDS = frozenset(FIELD_NAMES)
 MAX_BYTES = 1 << 30
+NOWHERE = Path(os.devnull) / "rows"  # no file can be there
 
 
 def _checker() -> Any:
@@ -110,10 +111,33 @@ def read_manifest(
         builder.finish()
     found = notes(remarks, columns)
     if not builder.jobs and not builder.problems:
-        builder.problems.add(0, f"no lines to speak{(found and f' ({found[0]})') or ''}")
-    if builder.problems:
-        raise ManifestError(document.name, builder.problems.listed())
+        builder.problems.add(0, f"no lines to speak ({found[0]})" if found else "no lines to speak")
+    builder.check(document.name)
     return Manifest(builder.jobs, document.name, describe(document, len(builder.jobs), remarks), tuple(found))
+
+
+def jobs_of_rows(
+    rows: Iterable[object], name: str, defaults: LineDefaults, inputs: ProtectedInputs, *, strict: bool
+) -> Manifest:
+    """Return the jobs of a program's rows: mappings like lines of a manifest in the current folder, or plain texts.
+
+    Their output paths are relative, and nothing is looked up there: who asks for the files chooses a folder for them.
+
+    name:   of the rows, for messages.
+    strict: unknown fields are problems.
+
+    Raises ManifestError with all problems. A row's line number is its position, from 1.
+    """
+    columns = Columns(strict=strict)
+    builder = _Builder(Path(), OutputFolder(NOWHERE), defaults, inputs, columns)
+    builder.maps = False
+    with gc_paused():
+        for number, row in enumerate(rows, 1):
+            builder.add(row_of(number, {"text": row} if isinstance(row, str) else row))
+        builder.finish()
+    builder.check(name)
+    jobs = [replace(job, out=job.out.relative_to(NOWHERE)) for job in builder.jobs]
+    return Manifest(jobs, name, counted(len(jobs), "row"), tuple(columns.notes()))
 
 
 class _Builder:
@@ -125,6 +149,7 @@ class _Builder:
         self.defaults = defaults
         self.columns = columns
         self.inputs = inputs
+        self.maps = True  # --map can name a column for the text
         self._alone = replace(defaults, ref=None, prompt_audio=None, prompt_text=None)
         self.jobs: list[Job] = []
         self.problems = Problems()
@@ -152,7 +177,7 @@ class _Builder:
         except ValidationError as error:
             for fault in faults_of(error, fields, Row):
                 self.problems.add(raw.line, fault.message, fault.kind)
-            if "text" not in fields and (likely := likely_text(extra)):
+            if self.maps and "text" not in fields and (likely := likely_text(extra)):
                 self.problems.add(
                     raw.line, f"is {quoted(likely)} the text? Then --map text={shortened(likely)}", likely
                 )
@@ -213,6 +238,11 @@ class _Builder:
             self._refuse(owner, f"is in the folder {quoted(folder)}, a file of {_named(other)}")
         for found in self.inputs.temporary():
             self._refuse(str(found), "has a name of temporary files, which the run removes: rename it")
+
+    def check(self, name: str) -> None:
+        """Raises ManifestError when there are problems."""
+        if self.problems:
+            raise ManifestError(name, self.problems.listed())
 
     def _refuse(self, owner: Job | str, why: str, what: str = "") -> None:
         line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from voxcli.errors import Problem
+from voxcli.errors import Problem, quoted
 
 _BROKEN_WORD = re.compile(r"[^\W\d_]-[ \t]*\n[ \t]*[^\W\d_A-Z]")
 SPACE = re.compile(r"[ \t\n]*")
@@ -112,6 +112,13 @@ def read_json(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
     rest = SPACE.match(text, position + array).end()  # type: ignore[union-attr]
     if rest < len(text):
         yield Problem(text.count("\n", 0, rest) + 1, "text after the end of the JSON array")
+
+
+def row_of(line: int, value: object) -> RawRow | Problem:
+    """Return a row that a program gives instead of a file."""
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        return Problem(line, f'expected a mapping like {{"text": "..."}}, not {quoted(value)}')
+    return RawRow(line, value)
 
 
 def _object(line: int, value: object, source: str) -> RawRow | Problem:

@@ -1,10 +1,13 @@
-"""From the clips of a job to its file and its result."""
+"""From the clips of a job to its audio, its file and its result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from voxcli.audio.join import join
 from voxcli.audio.levels import silence_at_end, to_level
@@ -14,14 +17,28 @@ from voxcli.engine.request import Clip
 from voxcli.files.read import content_digest
 from voxcli.files.write import make_folder
 from voxcli.jobs.cues import make_cues
-from voxcli.jobs.result import CUT_OFF, Result, now, shown_path
+from voxcli.jobs.result import CUT_OFF, Cue, Result, now, shown_path
 from voxcli.run.running_job import RunningJob
 
 LONG_SILENCE_S = 1.0  # trailing silence above which a file gets a warning
 
 
-def write_file(running: RunningJob, out: Path) -> Result:
-    """Join the clips of a complete job and write its file. `out` is the folder that the result names it from."""
+@dataclass(frozen=True, eq=False)
+class JobAudio:
+    """The audio of a complete job as its file contains it: float32[n], mono, full scale 1.
+
+    trailing_s: seconds of silence at its end that were not asked for.
+    """
+
+    samples: NDArray[np.float32]
+    rate: int
+    stop_reason: str
+    cues: tuple[Cue, ...]
+    trailing_s: float
+
+
+def audio_of(running: RunningJob) -> JobAudio:
+    """Join the clips of a complete job and apply the settings that concern the whole audio."""
     job, segments = running.job, running.utterance.segments
     clips = [running.clips[index] for index in range(len(segments))]
     rate = clips[0].sample_rate
@@ -38,32 +55,43 @@ def write_file(running: RunningJob, out: Path) -> Result:
         audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
     if job.settings.level is not None:
         audio = to_level(audio, rate, job.settings.level)
+    return JobAudio(audio, rate, stop_reason, cues, silence_at_end(audio, rate) - pauses[-1])
+
+
+def write_file(running: RunningJob, out: Path) -> Result:
+    """Write the file of a complete job. `out` is the folder that the result names it from."""
+    job, audio = running.job, audio_of(running)
     make_folder(job.out.parent)
-    write_audio(job.out, audio, rate, format=job.format)
-    duration, wall = len(audio) / rate, running.ended - running.began
-    trailing_s = silence_at_end(audio, rate) - pauses[-1]
+    write_audio(job.out, audio.samples, audio.rate, format=job.format)
+    return result_of(running, audio, shown_path(job.out, out), content_digest(job.out))
+
+
+def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None) -> Result:
+    """Return the result of a complete job. out, sha256: of its file, see `Result`; None for audio without a file."""
+    clips = running.clips.values()
+    duration, wall = len(audio.samples) / audio.rate, running.ended - running.began
     return Result(
-        id=job.id,
-        out=shown_path(job.out, out),
-        text=job.text,
+        id=running.job.id,
+        out=out,
+        text=running.job.text,
         status="ok",
         duration_s=round(duration, 4),
         wall_s=round(wall, 4),
         rtf=round(wall / duration, 4),
         patches=sum(clip.patches for clip in clips),
-        stop_reason=stop_reason,
+        stop_reason=audio.stop_reason,
         seed=running.spoken_seed,
         attempts=max(clip.attempts for clip in clips),
-        sample_rate=rate,
+        sample_rate=audio.rate,
         description=running.utterance.description or None,
         voice_notes=running.voice.notes if running.voice else (),
-        warnings=(*running.utterance.warnings, *running.unknown, *_doubts(running, stop_reason, trailing_s)),
-        sha256=content_digest(job.out),
+        warnings=(*running.utterance.warnings, *running.unknown, *_doubts(running, audio)),
+        sha256=sha256,
         exact=all(clip.exact for clip in clips),
         fingerprint=asdict(running.utterance.fingerprint) if running.utterance.fingerprint else None,
         finished=now(),
-        cues=cues,
-        extra=job.extra or None,
+        cues=audio.cues,
+        extra=running.job.extra or None,
     )
 
 
@@ -73,9 +101,9 @@ def _worst(clips: Iterable[Clip]) -> str:
     return next(reason for reason in ("length", "silence", "stop") if reason in reasons)
 
 
-def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator[str]:
+def _doubts(running: RunningJob, audio: JobAudio) -> Iterator[str]:
     """Yield warnings about a file that should be listened to before it is used."""
-    if stop_reason == "length":
+    if audio.stop_reason == "length":
         yield CUT_OFF
     if running.silence_s:
         yield f"{running.silence_s:.1f} s of trailing silence removed: the model did not stop by itself"
@@ -83,5 +111,5 @@ def _doubts(running: RunningJob, stop_reason: str, silence_s: float) -> Iterator
     for how, too_short in (("long", False), ("short", True)):
         if attempts := [clip.attempts for clip in bad if clip.too_short == too_short]:
             yield f"far too {how} for its text, even after {max(attempts)} attempts"
-    if silence_s > LONG_SILENCE_S:
-        yield f"{silence_s:.1f} s of trailing silence"
+    if audio.trailing_s > LONG_SILENCE_S:
+        yield f"{audio.trailing_s:.1f} s of trailing silence"

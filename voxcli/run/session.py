@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
@@ -92,16 +93,23 @@ class Session:
         jobs = [utterance.job for utterance in utterances]
         self._voices = voices or VoicePrefetcher(engine, jobs, encoder=str, notify=notify)
 
-    def run(self) -> Iterator[Outcome]:
+    backlog = BACKLOG
+
+    def write(self, running: RunningJob) -> Result:
+        """Write the file of a complete job and return its result; runs in a writer thread."""
+        return write_file(running, self.out)
+
+    def run(self) -> Generator[Outcome, None, None]:
         """Yield outcomes as files are written. Raises DeviceError when the device no longer works."""
         writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
         pool = ThreadPoolExecutor(writers, thread_name_prefix="writer")
         with cleanup(), self._voices, pool as self._writer, interruptible():
             # segments that depend on a first clip may become ready after a round has ended
             while self._ready or (self._feed is not None and self._feed.wait()):
-                for clip in self.timer.each(MODEL, self._clips()):
-                    self._collect(clip)
-                    yield from self._landed(BACKLOG)
+                with closing(self._clips()) as clips:  # leaving the run early cancels its requests
+                    for clip in self.timer.each(MODEL, clips):
+                        self._collect(clip)
+                        yield from self._landed(self.backlog)
             yield from self._landed(0)
 
     # -- jobs to requests -------------------------------------------------------------------------------------
@@ -110,7 +118,7 @@ class Session:
         alone = bool(running.job.voices) or len(running.utterance.segments) == 1
         self._ready.extend((running, index) for index in range(len(running.utterance.segments) if alone else 1))
 
-    def _clips(self) -> Iterator[Clip]:
+    def _clips(self) -> Generator[Clip, None, None]:
         if self._feed is None:
             return self.engine.generate(self._requests())
         return self.engine.generate(self._requests(), ahead=self.engine.scheduler.max_running // AHEAD + 1)
@@ -180,7 +188,7 @@ class Session:
         """Write and record a complete job; runs in a writer thread."""
         try:
             with self.timer("files"):
-                result = write_file(running, self.out)
+                result = self.write(running)
         except Exception as error:
             return self._fail(running.job, as_vox_error(error), running.spoken_seed)
         return self._note(Outcome(running.job, result))

@@ -7,7 +7,7 @@ of a long text's segments are not matched. Otherwise the audio is that of a file
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
@@ -52,7 +52,7 @@ class Stream:
         self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
         self._voices = VoicePrefetcher(engine, [utterance.job], encoder=encoder, notify=notify)
 
-    def __iter__(self) -> Iterator[Samples]:
+    def __iter__(self) -> Generator[Samples, None, None]:
         native = self.engine.model.sample_rate
         if self.rate == native:
             yield from self._limited()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from voxcli.audio.read import check_voice, read_voice
 from voxcli.engine.load import ModelOptions, load_engine
@@ -12,6 +13,9 @@ from voxcli.errors import InputError
 from voxcli.files.write import prepare_folder
 from voxcli.text.clean import clean, is_speakable
 from voxcli.voices.store import VoiceInfo, check_new, write_voice
+
+if TYPE_CHECKING:
+    from voxcli.engine.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -36,13 +40,23 @@ def add_voice(
     check_voice(recording)
     prepare_folder(path.parent)
     loaded = load_engine(options, notify, requests=1)
-    engine = loaded.engine
+    return encode_voice(loaded.engine, loaded.encoder(), recording, words, path)
+
+
+def encode_voice(engine: Engine, encoder: str, recording: Path, words: str, path: Path) -> Added:
+    """Encode a recording and write the voice file `path`.
+
+    encoder: identity of the model's voice encoder.
+    words:   the cleaned words of the recording; empty if they are unknown.
+
+    Raises AudioError when the recording can't be used, OutputError when the file can't be written.
+    """
     voice = read_voice(recording, engine.model.encoder_rate)
     latents = {"reference": engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()}
     if words:
         latents["prompt"] = engine.encode_voice(voice.samples, key=voice.sha256, padding="left").numpy()
     info = VoiceInfo(
-        encoder=loaded.encoder(),
+        encoder=encoder,
         recording=recording.name,
         sha256=voice.sha256,
         seconds=round(voice.duration_s, 2),

@@ -71,15 +71,16 @@ def voice_path(named: str, folder: Path = Path()) -> Path:
     return voices_folder() / f"{_checked(named)}{SUFFIX}"
 
 
-def check_new(name: str, replace: bool) -> Path:
+def check_new(name: str, replace: bool, how: str = "--force") -> Path:
     """Return the path for a new voice. Raises InputError if the name is invalid or taken.
 
     replace: an existing voice may be replaced, but no other kind of file.
+    how:     what sets `replace`, for the message.
     """
     path = voices_folder() / f"{_checked(name)}{SUFFIX}"
     if os.path.exists(path):
         if not replace:
-            raise InputError(f"there is a voice {quoted(name)} already; --force replaces it")
+            raise InputError(f"there is a voice {quoted(name)} already; {how} replaces it")
         read_info(path)
     return path
 
