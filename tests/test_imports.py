@@ -1,6 +1,6 @@
 """Rooms (subpackages) import only rooms below them:
 
-    cli -> {cluster, diagnostics} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
+    {cli -> {cluster, diagnostics}, api} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
 text, audio, files, terminal, interrupts, memory, errors, extras and faults are leaves for all rooms, with exceptions:
 model and engine do not import text and audio, and kernels imports only errors. The lengths of files and of parameter
@@ -30,6 +30,7 @@ JOBS = {"jobs", *VOICES}
 RUN = {"run", "artifacts", "inputs", *JOBS}
 ALLOWED = {
     "cli": {"cli", "cluster", "diagnostics", *RUN},
+    "api": {"api", *RUN},
     "cluster": {"cluster", *RUN},
     "diagnostics": {"diagnostics", *JOBS},
     "run": RUN,
@@ -50,7 +51,7 @@ ALLOWED = {
     "interrupts": set(),
     "memory": set(),
     "__main__": {"cli", "interrupts"},
-    "__init__": {"engine", "model", "errors"},
+    "__init__": {"api", "engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
 WITHOUT_TORCH = {"inputs", "artifacts", *LEAVES}

@@ -78,7 +78,15 @@ def test_the_readme_can_be_read_in_three_minutes(repository: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["README.md", *DOCUMENTS, "voxcli/README.md", "voxcli/cluster/README.md", "tests/README.md"]
+    "name",
+    [
+        "README.md",
+        *DOCUMENTS,
+        "voxcli/README.md",
+        "voxcli/api/README.md",
+        "voxcli/cluster/README.md",
+        "tests/README.md",
+    ],
 )
 def test_targets_of_links_exist(name: str, repository: Path) -> None:
     page = repository / name

@@ -23,6 +23,7 @@ TOP_LEVEL = {
 KINDS = {
     "",
     ".html",
+    ".ipynb",
     ".json",
     ".jsonl",
     ".md",

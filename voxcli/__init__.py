@@ -1,12 +1,20 @@
-"""voxcpm2: batch text-to-speech with VoxCPM2.
+"""voxcpm2: text-to-speech with VoxCPM2.
 
-From Python:
+    import voxcli
 
-    from voxcli import Engine, Request, Sampling, build_prompt, load_model
+    tts = voxcli.load()
+    clip = tts.speak("Hello.", seed=7)
+    clip.save("hello.mp3")
 
-    model = load_model("path/to/checkpoint")
-    prompt = build_prompt(model.tokenizer, "Hello there.", patch_shape=model.patch_shape)
-    for clip in Engine(model).generate([Request("hello", prompt, Sampling(seed=1))]):
+`load` returns a `TTS`, which speaks one text (`speak`), many at once (`batch`) or block by block (`stream`), and
+encodes recordings of voices (`voice`). All errors are VoxErrors. See `help(voxcli.TTS)`, `help(voxcli.SpeechOptions)`
+and voxcli/api/README.md.
+
+The engine below it takes token ids and returns samples:
+
+    model = voxcli.load_model("path/to/checkpoint")
+    prompt = voxcli.build_prompt(model.tokenizer, "Hello there.", patch_shape=model.patch_shape)
+    for clip in voxcli.Engine(model).generate([voxcli.Request("hello", prompt, voxcli.Sampling(seed=1))]):
         print(clip.request_id, clip.duration_s, clip.audio)
 
 Names are imported when they are first used. The command line imports this package before it handles signals, so
@@ -17,6 +25,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from voxcli.api.load import load as load
+    from voxcli.api.notify import VoxWarning as VoxWarning
+    from voxcli.api.options import SpeechOptions as SpeechOptions
+    from voxcli.api.speech import Speech as Speech
+    from voxcli.api.stream import SpeechStream as SpeechStream
+    from voxcli.api.tts import TTS as TTS
+    from voxcli.api.voice import Voice as Voice
     from voxcli.engine.config import EngineConfig as EngineConfig
     from voxcli.engine.engine import Engine as Engine
     from voxcli.engine.request import Clip as Clip
@@ -32,8 +47,15 @@ _HOMES = {
     "EngineConfig": "voxcli.engine.config",
     "Request": "voxcli.engine.request",
     "Sampling": "voxcli.engine.request",
+    "Speech": "voxcli.api.speech",
+    "SpeechOptions": "voxcli.api.options",
+    "SpeechStream": "voxcli.api.stream",
+    "TTS": "voxcli.api.tts",
+    "Voice": "voxcli.api.voice",
     "VoxError": "voxcli.errors",
+    "VoxWarning": "voxcli.api.notify",
     "build_prompt": "voxcli.model.prompt",
+    "load": "voxcli.api.load",
     "load_model": "voxcli.model.weights",
 }
 __all__ = sorted(_HOMES)
@@ -45,3 +67,7 @@ def __getattr__(name: str) -> "Any":
     from importlib import import_module
 
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> "list[str]":
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
