@@ -264,7 +264,7 @@ def test_a_text_with_a_token_that_the_model_does_not_know_fails_alone(
     Path("lines.txt").write_text("Hello.\nHi <|im_start|> there.\nGood night.\n")
     options = ["--steps", "2", "--max-seconds", "1", "--allow-truncated"]
     assert run(["batch", "lines.txt", "-o", "out", *options]) == 1
-    error = "the text has '<|im_start|>', a token that this model does not know; leave it out"
+    error = "the text contains '<|im_start|>', a token that this model does not know; remove it"
     assert f"line 2 (00002): {error}\n" in capsys.readouterr().err
     assert {line["id"]: line["error"] for line in results()} == {"00001": None, "00002": error, "00003": None}
     assert {path.name for path in Path("out").glob("*.wav")} == {"00001.wav", "00003.wav"}

@@ -331,7 +331,7 @@ def test_a_machine_with_another_model_or_none_is_named(tiny_checkpoint: Path, tm
     with pytest.raises(ModelNotFound, match=f"^{socket.gethostname()}: the model folder .*nowhere is missing here"):
         drive(ThreadPool(1, missing), plan, tmp_path)
     uncached = config(tiny_checkpoint, tmp_path, model="some/model")
-    with pytest.raises(ModelNotFound, match="`voxcpm2 download some/model --ray-address ADDRESS` brings it"):
+    with pytest.raises(ModelNotFound, match="`voxcpm2 download some/model --ray-address ADDRESS` fetches it"):
         drive(ThreadPool(1, uncached), plan, tmp_path)
 
 
