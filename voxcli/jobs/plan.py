@@ -22,6 +22,7 @@ from voxcli.text.normalize import check_installed
 from voxcli.text.script import SCENE_PAUSE_S, ScriptOptions, SpokenSegment, read_script
 from voxcli.voices.store import SUFFIX, VoiceInfo, check_voice_file
 
+_FIRST_WIDE = "\u1100"  # all characters before it are narrow
 NOTHING_TO_SPEAK = "the text has nothing to speak: no letter and no digit"
 
 
@@ -209,7 +210,8 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
 
 def expected_seconds(text: str) -> float:
     """Estimate seconds of speech: 15 characters per second, 4.5 for scripts whose characters are syllables."""
-    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    may_be_wide = not text.isascii() and max(text) >= _FIRST_WIDE
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text) if may_be_wide else 0
     return wide / 4.5 + (len(text) - wide) / 15
 
 

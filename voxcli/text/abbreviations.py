@@ -97,8 +97,8 @@ def _expects_number(word: str) -> bool:
 
 def _word_before(text: str, end: int) -> str:
     """Return the letters and digits before `end`, including dots among them."""
-    start = end
-    while start > max(0, end - _MAX_WORD):
+    start, first = end, max(0, end - _MAX_WORD)
+    while start > first:
         char = text[start - 1]
         if not (char.isalnum() or (char == "." and start < end and start > 1 and text[start - 2].isalnum())):
             break

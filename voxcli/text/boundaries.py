@@ -57,8 +57,10 @@ _NO_END = frozenset("\u0e40\u0e41\u0e42\u0e43\u0e44\u0ec0\u0ec1\u0ec2\u0ec3\u0ec
 def boundaries(text: str) -> dict[int, Strength]:
     """Return the indexes at which `text` may be cut, each with the strength of that cut."""
     found: dict[int, Strength] = {}
-    for place, strength in (*_letters(text), *_marks(text)):
-        found[place] = max(strength, found.get(place, strength))
+    for place, strength in (*(() if text.isascii() else _letters(text)), *_marks(text)):
+        known = found.get(place)
+        if known is None or known < strength:
+            found[place] = strength
     for place in _kept_together(text):
         found.pop(place, None)
     return dict(sorted(found.items()))
@@ -67,9 +69,9 @@ def boundaries(text: str) -> dict[int, Strength]:
 def _marks(text: str) -> Iterator[tuple[int, Strength]]:
     for match in _MARKS.finditer(text):
         place = match.end()
-        if match["space"]:
+        if match.lastgroup == "space":
             yield match.start(), Strength.SPACE
-        elif match["clause"]:
+        elif match.lastgroup == "clause":
             if not _between_digits(text, match):
                 yield place, Strength.CLAUSE
         elif match[0][0] in ".!?" and not _SPACED.match(text, place):

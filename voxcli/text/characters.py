@@ -86,7 +86,10 @@ def plain_line_breaks(text: str) -> str:
 
 def plain_characters(text: str) -> str:
     """Return `text` in plain characters, with "\\n" for every kind of line break and " " for any other space."""
-    text = unicodedata.normalize("NFC", plain_line_breaks(text))
+    text = plain_line_breaks(text)
+    if text.isascii():  # nothing here concerns ASCII but controls
+        return text if text.isprintable() else text.translate(_TABLE)
+    text = unicodedata.normalize("NFC", text)
     text = _OLD_FORMS.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     text = _EMOJI.sub("", text).translate(_TABLE)
     text = _dashes_and_dots(_JOINER.sub(r"\1", text))

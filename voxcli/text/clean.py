@@ -48,12 +48,15 @@ def read_text(text: str, notes: TextNotes | None = None) -> str:
         return text
     notes = TextNotes() if notes is None else notes
     text = mark_scenes(_SOFT_HYPHEN.sub("", plain_line_breaks(PRIVATE.sub("", text))))
-    text = mark_line_ends(read_markup(plain_characters(text), notes))
+    text = plain_characters(text)
+    if is_plain(text):  # as most prose is, once its quotes and dashes are plain
+        return text
+    text = mark_line_ends(read_markup(text, notes))
     # Removing one construct can uncover another ("# - item", nested links), so repeat until nothing changes. Only
     # hostile text reaches the limit.
     for _ in range(_PASSES):
         before, text = text, _clean_once(text, notes)
-        if text == before:
+        if text == before or is_plain(text):
             break
     return text
 

@@ -38,17 +38,24 @@ def strip_markdown(text: str) -> str:
     Call this before line breaks are collapsed. Arithmetic (2 * 3), snake_case, comparisons (a < b), [tags] and
     {phonemes} stay as they are.
     """
-    text = _FENCE.sub("", text)
+    if "`" in text or "~" in text:
+        text = _FENCE.sub("", text)
     text = _MARKS_ALONE.sub(lambda line: "" if _is_rule(line[0].strip(" \t")) else line[0], text)
-    text = _TABLE_ROW.sub(_cells, text)
+    if "|" in text:
+        text = _TABLE_ROW.sub(_cells, text)
     text = _LINE_START.sub("", text)
     text = _strip_html(text)
-    text = _LINK.sub(r"\1", text)
-    text = _AUTOLINK.sub(r"\1", text)
-    text = _APOSTROPHE.sub("'", text).replace("`", "")
-    for marks in (_STRONG, _EMPHASIS, _STRUCK):
-        text = marks.sub(r"\1", text)
-    return _UNDERLINE.sub(r"\2", text)
+    if "](" in text:
+        text = _LINK.sub(r"\1", text)
+    if "<" in text:
+        text = _AUTOLINK.sub(r"\1", text)
+    if "`" in text or "\u00b4" in text:
+        text = _APOSTROPHE.sub("'", text).replace("`", "")
+    if "*" in text:
+        text = _EMPHASIS.sub(r"\1", _STRONG.sub(r"\1", text))
+    if "~~" in text:
+        text = _STRUCK.sub(r"\1", text)
+    return _UNDERLINE.sub(r"\2", text) if "_" in text else text
 
 
 def _is_rule(line: str) -> bool:

@@ -228,7 +228,7 @@ def _passage(words: str, options: _PassageOptions, ended: Callable[[str], str]) 
             segments.append(SpokenSegment(text, part.pause_s, written_lines(original)))
         elif segments:  # punctuation alone fills the segment
             segments[-1] = replace(segments[-1], pause_s=max(segments[-1].pause_s, part.pause_s))
-    if segments:
+    if segments and segments[-1].pause_s:
         segments[-1] = replace(segments[-1], pause_s=0.0)
     return segments
 

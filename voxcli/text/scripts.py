@@ -81,6 +81,7 @@ def _letters_of(languages: frozenset[str]) -> tuple[str, ...]:
     return ("LATIN", *{name for language in languages for name in _LETTERS_OF.get(language, ())})
 
 
+@lru_cache(maxsize=4096)
 def _script(char: str, spoken: tuple[str, ...]) -> str:
     """Return the script of a letter; empty if it is a spoken one, or none (a masculine ordinal sign)."""
     # The compatibility form first: a mathematical bold A is an A.
