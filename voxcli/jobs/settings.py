@@ -204,7 +204,10 @@ class Settings:
         named = {name: value for name, value in values.items() if value is not None}
         if "language" in named:
             named["language"] = _language(named["language"])
-        return Settings(**vars(self) | named) if named else self
+        if not named:
+            return self
+        # half as many arguments take half the time; a manifest of 100,000 lines makes as many settings
+        return Settings(**named) if self is DEFAULTS else Settings(**vars(self) | named)
 
 
 def _language(written: str) -> str:
