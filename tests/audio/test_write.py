@@ -15,7 +15,7 @@ import soundfile
 
 from tests import children
 from voxcli.audio.formats import FORMATS, rates_of
-from voxcli.audio.write import check_output, write_audio, write_blocks
+from voxcli.audio.write import check_output, encode_audio, write_audio, write_blocks
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY, write_atomic
 
@@ -251,3 +251,17 @@ def test_the_file_gets_default_permissions(tmp_path: Path) -> None:
     plain.touch()
     write_atomic(tmp_path / "ours", b"data")
     assert (tmp_path / "ours").stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_bytes_of_a_file_can_be_had_without_one(format: str, tmp_path: Path) -> None:
+    sound = np.random.default_rng(1).uniform(-0.5, 0.5, 70_000).astype(np.float32)
+    write_audio(tmp_path / "a", sound, 24_000, format=format)
+    assert encode_audio(sound, 24_000, format=format) == (tmp_path / "a").read_bytes()
+
+
+def test_bytes_of_no_sound_are_refused() -> None:
+    with pytest.raises(OutputError, match=r"^audio: there is no mono sound to write$"):
+        encode_audio(np.zeros(0, np.float32), 24_000)
+    with pytest.raises(OutputError, match=r"^audio: some samples are not finite"):
+        encode_audio(np.full(10, np.nan, np.float32), 24_000)

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +13,7 @@ import pytest
 import soundfile
 
 from voxcli.audio.join import FADE_S
-from voxcli.audio.wavstream import wav_header
+from voxcli.audio.wavstream import wav_header, write_stream
 from voxcli.audio.write import write_audio
 from voxcli.cli.main import run
 from voxcli.engine.engine import Engine
@@ -24,7 +23,7 @@ from voxcli.jobs.plan import prepare
 from voxcli.jobs.settings import Settings
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.model.weights import load_model
-from voxcli.run.stream import Stream, write_stream
+from voxcli.run.stream import Stream
 from voxcli.text.split import SENTENCE_PAUSE_S
 
 ENV = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
@@ -76,7 +75,7 @@ def test_the_same_sound_has_the_same_steps_in_a_file_and_in_a_stream(tmp_path: P
     sound = np.random.default_rng(0).uniform(-1.1, 1.1, 50_000).astype(np.float32)
 
     class Sound(list[np.ndarray]):
-        rate, cut_off, running = 24_000, False, SimpleNamespace(seed=1)
+        rate, cut_off, seed = 24_000, False, 1
 
     sink = io.BytesIO()
     write_stream(cast(Stream, Sound(np.array_split(sound, 7))), sink, raw=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.levels import active_rms
 
-__all__ = ["FADE_S", "fade", "faded", "join", "silence"]
+__all__ = ["FADE_S", "Fader", "fade", "faded", "join", "silence"]
 
 Samples = NDArray[np.float32]
 
@@ -72,21 +72,43 @@ def _fade_edges(clip: Samples, rate: int) -> None:
     clip[len(clip) - size :] *= fade(size)[::-1]
 
 
+class Fader:
+    """Fades the first and last `size` samples of audio that arrives in blocks, or half of a shorter one.
+
+    Delays it by `size` samples, because any block may be the last.
+    """
+
+    def __init__(self, size: int):
+        self._size = size
+        self._held = np.zeros(0, np.float32)
+        self._started = False
+
+    def add(self, block: Samples) -> Samples:
+        """Return the audio that is ready, float32[n]; n may be 0."""
+        self._held = np.concatenate((self._held, block))
+        if len(self._held) < 2 * self._size:
+            return self._held[:0]
+        if not self._started:
+            self._held[: self._size] *= fade(self._size)
+            self._started = True
+        end = len(self._held) - self._size
+        ready, self._held = self._held[:end], self._held[end:]
+        return ready
+
+    def end(self) -> Samples:
+        """Return the rest."""
+        held = self._held
+        size = min(self._size, len(held) if self._started else len(held) // 2)
+        if not self._started:
+            held[:size] *= fade(size)
+        held[len(held) - size :] *= fade(size)[::-1]
+        return held
+
+
 def faded(blocks: Iterable[Samples], size: int) -> Iterator[Samples]:
     """Fade the first and last `size` samples of a stream, or half of a shorter one. Delays it by `size` samples."""
-    held = np.zeros(0, np.float32)
-    started = False
+    fader = Fader(size)
     for block in blocks:
-        held = np.concatenate((held, block))
-        if len(held) < 2 * size:
-            continue
-        if not started:
-            held[:size] *= fade(size)
-            started = True
-        ready, held = held[:-size], held[-size:]
-        yield ready
-    size = min(size, len(held) if started else len(held) // 2)
-    if not started:
-        held[:size] *= fade(size)
-    held[len(held) - size :] *= fade(size)[::-1]
-    yield held
+        if len(ready := fader.add(block)):
+            yield ready
+    yield fader.end()

@@ -10,11 +10,20 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO, Protocol
 
-__all__ = ["WavStream", "wav_header"]
+import numpy as np
+from numpy.typing import NDArray
+
+from voxcli.audio.pcm import pcm16
+from voxcli.terminal import format_duration, stdout_failed
+
+__all__ = ["Speaking", "WavStream", "wav_header", "write_stream"]
+
+Samples = NDArray[np.float32]
 
 UNKNOWN = 0xFFFFFFFF  # the sizes in the header of a WAV file whose length is not known yet
 SUBTYPE_PCM, MONO, BITS = 1, 1, 16
@@ -56,6 +65,67 @@ def wav_header(rate: int) -> bytes:
     width = MONO * BITS // 8
     form = struct.pack("<4sIHHIIHH", b"fmt ", 16, SUBTYPE_PCM, MONO, rate, rate * width, width, BITS)
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN, b"WAVE") + form + struct.pack("<4sI", b"data", UNKNOWN)
+
+
+class Speaking(Protocol):
+    """Audio while it is made, here or on a server: float32 blocks at `rate` Hz."""
+
+    @property
+    def rate(self) -> int: ...
+    @property
+    def cut_off(self) -> bool: ...
+    @property
+    def seed(self) -> int: ...
+    def __iter__(self) -> Iterator[Samples]: ...
+
+
+def write_stream(stream: Speaking, sink: BinaryIO, *, raw: bool, began: float | None = None) -> str:
+    """Write a stream as 16-bit WAV, or without the header if `raw`. Returns a one-line summary.
+
+    began: when the audio was asked for, by perf_counter; None: now.
+
+    Raises OutputError when the reader has closed the stream or it can't be written.
+    """
+    began = time.perf_counter() if began is None else began
+    first = 0.0
+    samples = 0
+    try:
+        with _writer(sink, stream.rate, raw=raw) as write:
+            for block in stream:
+                if not len(block):
+                    continue
+                write(pcm16(block).tobytes())
+                first = first or time.perf_counter() - began
+                samples += len(block)
+    except OSError as error:
+        raise stdout_failed(error, f" after {format_duration(samples / stream.rate)} of audio") from error
+    kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
+    return (
+        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{format_duration(samples / stream.rate)} "
+        f"of audio in {format_duration(time.perf_counter() - began)}, the first after {format_duration(first)}, "
+        f"seed {stream.seed}"
+    )
+
+
+@contextmanager
+def _writer(sink: BinaryIO, rate: int, *, raw: bool) -> Iterator[Callable[[bytes], object]]:
+    """Writes samples on the way to whoever listens. A file that is not raw is one also when the sound is broken off."""
+    if raw:
+
+        def write(samples: bytes) -> None:
+            sink.write(samples)
+            sink.flush()
+
+        yield write
+        return
+    file = WavStream(sink, rate)
+    try:
+        yield file.write
+    except BaseException:
+        with suppress(OSError):
+            file.put_sizes()
+        raise
+    file.put_sizes()
 
 
 def _regular_file(sink: BinaryIO) -> int | None:

@@ -21,7 +21,7 @@ from voxcli.files.write import TEMPORARY, check_place, replacing, write_atomic
 from voxcli.interrupts import check
 from voxcli.terminal import printable
 
-__all__ = ["TEMPORARY", "check_output", "write_atomic", "write_audio", "write_blocks"]
+__all__ = ["TEMPORARY", "check_output", "encode_audio", "write_atomic", "write_audio", "write_blocks"]
 
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # size fields of WAV have 32 bits
@@ -53,31 +53,46 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
 def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *, format: str = "wav") -> None:
     """Write audio that arrives in blocks of float32[n_i], one in memory at a time. See `write_audio`."""
     kind = _format(path, rate, format)
-    convert = _ROUNDED.get(kind.subtype)
     with replacing(path) as file:
-        sink = _Sink(file)
-        try:
-            with soundfile.SoundFile(
-                sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
-            ) as sound:
-                frames = 0
-                for block in blocks:
-                    check()
-                    frames += len(block)
-                    _check_size(path, frames, rate, kind)
-                    if not np.isfinite(block).all():
-                        raise OutputError(f"{printable(path)}: some samples are not finite (NaN or infinity)")
-                    sound.write(convert(block) if convert else block)
-            if frames and sink.error is None:
-                make_reproducible(file, kind.container)
-        except (soundfile.SoundFileError, AssertionError) as error:
-            raise sink.error or OutputError(
-                f"{printable(path)}: can't be written as {format} ({reason_of(error)})"
-            ) from error
-        if sink.error:
-            raise sink.error
-        if not frames:
-            raise OutputError(f"{printable(path)}: there is no mono sound to write")
+        _write(file, path, blocks, rate, kind)
+
+
+def encode_audio(samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> bytes:
+    """Return the bytes of the file that `write_audio` would write. Raises OutputError."""
+    file, name = io.BytesIO(), Path("audio")
+    kind = _format(name, rate, format)
+    _check_size(name, len(samples), rate, kind)
+    _write(file, name, _blocks(np.asarray(samples, dtype=np.float32)), rate, kind)
+    return file.getvalue()
+
+
+def _write(file: BinaryIO, path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, kind: Format) -> None:
+    """Write blocks of audio to an open file. path: names it in errors."""
+    convert = _ROUNDED.get(kind.subtype)
+    sink = _Sink(file)
+    try:
+        with soundfile.SoundFile(
+            sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
+        ) as sound:
+            frames = 0
+            for block in blocks:
+                check()
+                frames += len(block)
+                _check_size(path, frames, rate, kind)
+                if not np.isfinite(block).all():
+                    raise OutputError(f"{printable(path)}: some samples are not finite (NaN or infinity)")
+                sound.write(convert(block) if convert else block)
+        if frames and sink.error is None:
+            make_reproducible(file, kind.container)
+    except (soundfile.SoundFileError, AssertionError) as error:
+        name = next(name for name, known in FORMATS.items() if known == kind)
+        raise sink.error or OutputError(
+            f"{printable(path)}: can't be written as {name} ({reason_of(error)})"
+        ) from error
+    if sink.error:
+        raise sink.error
+    if not frames:
+        raise OutputError(f"{printable(path)}: there is no mono sound to write")
 
 
 class _Sink:

@@ -13,6 +13,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
+from collections.abc import Sequence as Seq
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -31,6 +32,7 @@ from voxcli.engine.runner import Runner
 from voxcli.engine.scheduler import Scheduler
 from voxcli.engine.sequence import Sequence
 from voxcli.engine.state import BROKEN, STOP
+from voxcli.engine.streaming import StreamStage
 from voxcli.engine.transfer import Download, check_device
 from voxcli.engine.voices import Padding, VoiceEncoder
 from voxcli.engine.warmup import WarmUp
@@ -54,6 +56,7 @@ class Engine:
         self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
         self.audio = AudioStage(model, config.decode_clips or (1 if model.device.type == "cpu" else 16))
+        self.streams = StreamStage(model)
         self._warm_up = WarmUp(model, self.audio.decoder.fused) if on_cuda and config.graphs is not False else None
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache
@@ -132,7 +135,7 @@ class Engine:
             if sequence is not None:
                 self.scheduler.release(sequence)
         if sequence is None:
-            sequence = self.audio.cancel(request_id)
+            sequence = self.audio.cancel(request_id) or self.streams.close(request_id)
         if sequence is None:
             return False
         self._end(sequence, "cancelled")
@@ -140,7 +143,7 @@ class Engine:
 
     @property
     def has_work(self) -> bool:
-        return bool(len(self.scheduler) or self._pending or len(self.audio) or self._done)
+        return bool(len(self.scheduler) or self._pending or len(self.audio) or len(self.streams) or self._done)
 
     def drop(self, request_id: str) -> None:
         """End a request whose clip nobody waits for: none comes with the next step."""
@@ -195,16 +198,6 @@ class Engine:
             return self.scheduler.waiting < 2 * self.scheduler.max_running
         return len(self.scheduler) < self.scheduler.max_running + ahead
 
-    def patches_so_far(self, request_id: str, first: int) -> torch.Tensor:
-        """Return the patches of a running request from index `first` on, float32[n, patch_size, feat_dim].
-
-        Empty while the request waits or is being prefilled.
-        """
-        sequence = next((s for s in self.scheduler.running if s.request_id == request_id), None)
-        if sequence is None or sequence.prefilled < sequence.prompt_length:
-            return torch.empty(0, *self.model.patch_shape)
-        return self._latents([sequence])[0][first:]
-
     # -- one step ---------------------------------------------------------------------------------------------
     def step(self) -> list[Clip]:
         """Finish sequences, admit requests, prefill, and generate one patch for each ready row. Returns finished clips.
@@ -233,6 +226,7 @@ class Engine:
         for solver, group in groupby(sorted(ready, key=attrgetter("solver")), attrgetter("solver")):
             self._isolate(list(group), partial(self._decode, solver=solver))
         self._queued = len(self._pending) - before
+        self.streams.step(self.scheduler.running, self._latents)
         self._collect_audio()
         if self.audio.memory_error is not None:
             self._free_memory_for_audio()
@@ -320,21 +314,28 @@ class Engine:
                     )
 
     # -- requests out -----------------------------------------------------------------------------------------
-    def _latents(self, sequences: list[Sequence]) -> list[torch.Tensor]:
-        """Return all patches of running sequences: those kept from before a preemption, then those in their pages."""
+    def _latents(self, sequences: Seq[Sequence], first: Seq[int] | None = None) -> list[torch.Tensor]:
+        """Patches of running sequences: those kept from before a preemption, the others from their pages.
+
+        first: of each sequence, the first one wanted; None: all.
+        """
+        first = first or [0] * len(sequences)
         spans = []
-        for sequence in sequences:
+        for sequence, skipped in zip(sequences, first, strict=True):
             start = len(sequence.request.prompt)
-            spans.append((sequence.pages, start + len(sequence.kept), start + sequence.patches))
-        in_pages = self.runner.latents(spans)
+            spans.append((sequence.pages, start + max(skipped, len(sequence.kept)), start + sequence.patches))
+        made = self.runner.latents(spans)
         return [
-            torch.cat((sequence.kept.to(self.model.device), latents)) if len(sequence.kept) else latents
-            for sequence, latents in zip(sequences, in_pages, strict=True)
+            torch.cat((sequence.kept[skipped:].to(self.model.device), latents))
+            if skipped < len(sequence.kept)
+            else latents
+            for sequence, skipped, latents in zip(sequences, first, made, strict=True)
         ]
 
     def _finish(self, sequence: Sequence, latents: torch.Tensor) -> None:
         self.scheduler.release(sequence)
-        if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts:
+        streams = sequence.request.on_audio is not None
+        if sequence.bad_case and sequence.attempt < sequence.request.sampling.attempts and not streams:
             sequence.retry()
             self.scheduler.add(sequence, first=True)
             return
@@ -342,12 +343,19 @@ class Engine:
             sequence.timings.generate_s = time.perf_counter() - sequence.admitted_at
         stopped = sequence.stop_at is not None and sequence.patches > sequence.stop_at
         reason: StopReason = "stop" if stopped else "length"
-        if sequence.request.decode:
+        if streams:
+            self.streams.finish(sequence, reason, latents)
+        elif sequence.request.decode:
             self.audio.add(Finished(sequence, latents, reason))
         else:
             self._end(sequence, reason, latents=latents.cpu())
 
     def _collect_audio(self) -> None:
+        for ended in self.streams.ended():
+            if ended.sequence in self.scheduler.running:
+                self.scheduler.release(ended.sequence)
+            self.scheduler.remove_waiting(ended.sequence.request_id)  # a failed one may have given way
+            self._end(ended.sequence, ended.reason, latents=ended.latents, error=ended.error)
         for decoded in self.audio.collect(idle=not self.scheduler.running):
             sequence = decoded.finished.sequence
             sequence.timings.decode_s = decoded.seconds
@@ -366,6 +374,7 @@ class Engine:
         error: str | None = None,
     ) -> None:
         self._ids.discard(sequence.request_id)
+        self.streams.close(sequence.request_id)
         self._done.append(
             Clip(
                 request_id=sequence.request_id,

@@ -6,6 +6,7 @@ They contain no files and no text: the prompt of a request consists of token ids
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -87,12 +88,16 @@ class Request:
 
     request_id: not empty, and unique among the requests in the engine.
     decode:     False: the clip has latents but no audio.
+    on_audio:   receives the audio while it is generated, in blocks of float32[samples], at first one a patch. Audio
+                that was played can't be taken back, so there is a single attempt. The clip, without audio, follows the
+                last block.
     """
 
     request_id: str
     prompt: Prompt
     sampling: Sampling = Sampling()
     decode: bool = True
+    on_audio: Callable[[np.ndarray], None] | None = None
 
     def __post_init__(self) -> None:
         if not self.request_id:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Generator
 from dataclasses import replace
 
 import numpy as np
-import torch
 
-from voxcli.engine.decode import CONTEXT_PATCHES
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip, Request
 from voxcli.errors import SynthesisError
-from voxcli.model.vaeconv import State
 
 
 class ClipStream:
@@ -26,17 +24,14 @@ class ClipStream:
 
     def __init__(self, engine: Engine, request: Request):
         self.engine = engine
-        self.request = replace(request, sampling=replace(request.sampling, attempts=1), decode=False)
+        self._made: deque[np.ndarray] = deque()
+        self.request = replace(request, on_audio=self._made.append)
         self.clip: Clip | None = None
         self.others: list[Clip] = []
 
-    def __iter__(self) -> Iterator[np.ndarray]:
+    def __iter__(self) -> Generator[np.ndarray, None, None]:
         self.engine.add(self.request)
-        prompt, state = self.request.prompt, State()
-        if prompt.continues:
-            self._decode(prompt.patches[-CONTEXT_PATCHES:], state)
         chunks: list[np.ndarray] = []
-        sent = 0
         try:
             while self.clip is None:
                 for clip in self.engine.step():
@@ -44,24 +39,12 @@ class ClipStream:
                         self.clip = clip
                     else:
                         self.others.append(clip)
-                new = self._new_patches(sent)
-                if len(new):
-                    sent += len(new)
-                    chunks.append(self._decode(new, state))
+                while self._made:
+                    chunks.append(self._made.popleft())
                     yield chunks[-1]
+            if self.clip.latents is None:
+                raise SynthesisError(self.clip.error or f"the engine returned no audio ({self.clip.stop_reason})")
             self.clip.audio = np.concatenate(chunks)
         finally:
             if self.clip is None:
                 self.engine.drop(self.request.request_id)
-
-    def _new_patches(self, sent: int) -> torch.Tensor:
-        if self.clip is None:
-            return self.engine.patches_so_far(self.request.request_id, sent)
-        if self.clip.latents is None:
-            raise SynthesisError(self.clip.error or f"the engine returned no audio ({self.clip.stop_reason})")
-        return self.clip.latents[sent:]
-
-    @torch.inference_mode()
-    def _decode(self, patches: torch.Tensor, state: State) -> np.ndarray:
-        model = self.engine.model
-        return model.audio_vae.decode(patches.flatten(0, 1)[None].to(model.device), state)[0].cpu().numpy()

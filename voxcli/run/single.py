@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
+from voxcli.audio.wavstream import write_stream
 from voxcli.audio.write import check_output
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import InputError
@@ -77,7 +78,7 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
         for warning in (*plan.notes, *plan.warnings):
             display.notify(warning)
         loaded = load_engine(options, display.notify, requests=1)
-        from voxcli.run.stream import Stream, write_stream
+        from voxcli.run.stream import Stream
 
         display.started(loaded)
         stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, notify=display.notify)

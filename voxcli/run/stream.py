@@ -6,26 +6,77 @@ of a long text's segments are not matched. Otherwise the audio is that of a file
 
 from __future__ import annotations
 
-import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager, suppress
-from typing import BinaryIO
+from contextlib import closing
 
 import numpy as np
 import soxr
 from numpy.typing import NDArray
 
-from voxcli.audio.join import FADE_S, faded, silence
-from voxcli.audio.pcm import pcm16
-from voxcli.audio.wavstream import WavStream
+from voxcli.audio.join import FADE_S, Fader, silence
 from voxcli.engine.engine import Engine
 from voxcli.engine.stream import ClipStream
 from voxcli.jobs.plan import Utterance
 from voxcli.run.running_job import RunningJob
-from voxcli.terminal import format_duration, stdout_failed
 from voxcli.voices.prefetch import VoicePrefetcher
 
 Samples = NDArray[np.float32]
+
+
+class StreamJoiner:
+    """Joins the audio of an utterance's segments, which arrives in blocks: pauses, fades, sample rate, length limit.
+
+    native: sample rate of the blocks in Hz.  rate: of the joined audio.  cut_off: it was cut off at max_seconds.
+
+    Its methods yield float32 blocks at `rate`.
+    """
+
+    def __init__(self, utterance: Utterance, native: int):
+        settings, segments = utterance.job.settings, utterance.segments
+        self.rate: int = settings.sample_rate or native
+        self.cut_off = False
+        self._native = native
+        self._lead_s = utterance.lead_s
+        self._pauses = deque(segment.pause_s for segment in segments)
+        # a single clip stays exactly as the model made it
+        self._alone = len(segments) == 1 and not segments[0].pause_s and not utterance.lead_s
+        self._fader = Fader(round(FADE_S * native))
+        self._left = None if settings.max_seconds is None else round(settings.max_seconds * native)
+        self._resampler = None
+        if self.rate != native:
+            self._resampler = soxr.ResampleStream(native, self.rate, 1, dtype="float32", quality="VHQ")
+
+    def start(self) -> Iterator[Samples]:
+        """Silence before the first segment."""
+        for block in silence(self._lead_s, self._native):
+            yield from self._limited(block)
+
+    def add(self, block: Samples) -> Iterator[Samples]:
+        """The next block of the current segment, float32[n]."""
+        yield from self._limited(block if self._alone else self._fader.add(block))
+
+    def end_segment(self) -> Iterator[Samples]:
+        """The rest of a segment whose blocks have all been added, and the pause after it."""
+        if not self._alone:
+            yield from self._limited(self._fader.end())
+            self._fader = Fader(round(FADE_S * self._native))
+        for block in silence(self._pauses.popleft(), self._native):
+            yield from self._limited(block)
+
+    def end(self) -> Iterator[Samples]:
+        """The rest of the audio."""
+        if self._resampler is not None:
+            yield self._resampler.resample_chunk(np.zeros(0, np.float32), last=True)
+
+    def _limited(self, block: Samples) -> Iterator[Samples]:
+        if self.cut_off:
+            return
+        if self._left is not None:
+            self.cut_off = len(block) > self._left
+            block = block[: self._left]
+            self._left -= len(block)
+        yield block if self._resampler is None else self._resampler.resample_chunk(block)
 
 
 class Stream:
@@ -49,95 +100,34 @@ class Stream:
         for warning in self.running.unknown:
             notify(warning)
         self.cut_off = False
-        self.rate: int = utterance.job.settings.sample_rate or engine.model.sample_rate
+        self._joiner = StreamJoiner(utterance, engine.model.sample_rate)
+        self.rate = self._joiner.rate
         self._voices = VoicePrefetcher(engine, [utterance.job], encoder=encoder, notify=notify)
 
+    @property
+    def seed(self) -> int:
+        return self.running.seed
+
     def __iter__(self) -> Generator[Samples, None, None]:
-        native = self.engine.model.sample_rate
-        if self.rate == native:
-            yield from self._limited()
-            return
-        resampler = soxr.ResampleStream(native, self.rate, 1, dtype="float32", quality="VHQ")
-        for block in self._limited():
-            yield resampler.resample_chunk(block)
-        yield resampler.resample_chunk(np.zeros(0, np.float32), last=True)
-
-    def _limited(self) -> Iterator[Samples]:
-        """Yield audio up to max_seconds."""
-        longest = self.running.job.settings.max_seconds
-        left = None if longest is None else round(longest * self.engine.model.sample_rate)
-        for block in self._whole():
-            if left is not None and len(block) > left:
-                self.cut_off = True
-                yield block[:left]
-                return
-            if left is not None:
-                left -= len(block)
-            yield block
-
-    def _whole(self) -> Iterator[Samples]:
-        segments, rate = self.running.utterance.segments, self.engine.model.sample_rate
-        lead_s = self.running.utterance.lead_s
-        alone = len(segments) == 1 and not segments[0].pause_s and not lead_s
+        joiner = self._joiner
         with self._voices:
-            yield from silence(lead_s, rate)
-            for index, segment in enumerate(segments):
-                sound = self._segment(index)
-                yield from sound if alone else faded(sound, round(FADE_S * rate))
-                yield from silence(segment.pause_s, rate)
+            yield from joiner.start()
+            for index in range(len(self.running.utterance.segments)):
+                if not joiner.cut_off:
+                    yield from self._segment(index)
+        yield from joiner.end()
+        self.cut_off = self.cut_off or joiner.cut_off
 
     def _segment(self, index: int) -> Iterator[Samples]:
         stream = ClipStream(self.engine, self.running.request(index, self.engine.model, self._voices))
-        yield from stream
+        with closing(iter(stream)) as chunks:  # leaving it early cancels its request
+            for chunk in chunks:
+                yield from self._joiner.add(chunk)
+                if self._joiner.cut_off:
+                    return
         assert stream.clip is not None, "a stream that has ended must have a clip"
         self.running.clips[index] = stream.clip
         self.cut_off = self.cut_off or stream.clip.stop_reason == "length"
         if stream.clip.too_short:
             self._notify("far too short for its text")
-
-
-def write_stream(stream: Stream, sink: BinaryIO, *, raw: bool) -> str:
-    """Write a stream as 16-bit WAV, or without the header if `raw`. Returns a one-line summary.
-
-    Raises OutputError when the reader has closed the stream or it can't be written.
-    """
-    began = time.perf_counter()
-    first = 0.0
-    samples = 0
-    try:
-        with _writer(sink, stream.rate, raw=raw) as write:
-            for block in stream:
-                if not len(block):
-                    continue
-                write(pcm16(block).tobytes())
-                first = first or time.perf_counter() - began
-                samples += len(block)
-    except OSError as error:
-        raise stdout_failed(error, f" after {format_duration(samples / stream.rate)} of audio") from error
-    kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
-    return (
-        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{format_duration(samples / stream.rate)} "
-        f"of audio in {format_duration(time.perf_counter() - began)}, the first after {format_duration(first)}, "
-        f"seed {stream.running.seed}"
-    )
-
-
-@contextmanager
-def _writer(sink: BinaryIO, rate: int, *, raw: bool) -> Iterator[Callable[[bytes], object]]:
-    """Writes samples on the way to whoever listens. A file that is not raw is one also when the sound is broken off."""
-    if raw:
-
-        def write(samples: bytes) -> None:
-            sink.write(samples)
-            sink.flush()
-
-        yield write
-        return
-    file = WavStream(sink, rate)
-    try:
-        yield file.write
-    except BaseException:
-        with suppress(OSError):
-            file.put_sizes()
-        raise
-    file.put_sizes()
+        yield from self._joiner.end_segment()
