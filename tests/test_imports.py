@@ -1,6 +1,7 @@
 """Rooms (subpackages) import only rooms below them:
 
-    {cli -> {cluster, diagnostics}, api} -> run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
+    {cli -> {server, cluster, diagnostics}, api}; server -> cluster -> run; api -> run; diagnostics -> jobs
+    run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
 
 text, audio, files, terminal, interrupts, memory, errors, extras and faults are leaves for all rooms, with exceptions:
 model and engine do not import text and audio, and kernels imports only errors. The lengths of files and of parameter
@@ -29,8 +30,9 @@ VOICES = {"voices", *ENGINE, *LEAVES}
 JOBS = {"jobs", *VOICES}
 RUN = {"run", "artifacts", "inputs", *JOBS}
 ALLOWED = {
-    "cli": {"cli", "cluster", "diagnostics", *RUN},
+    "cli": {"cli", "server", "cluster", "diagnostics", *RUN},
     "api": {"api", *RUN},
+    "server": {"server", "cluster", *RUN},
     "cluster": {"cluster", *RUN},
     "diagnostics": {"diagnostics", *JOBS},
     "run": RUN,

@@ -16,6 +16,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "tables": {"python_calamine": "python-calamine"},
         "plot": {"matplotlib": "matplotlib"},
         "ray": {"ray": "ray"},
+        "serve": {"starlette": "starlette", "uvicorn": "uvicorn", "python_multipart": "python-multipart"},
         "vllm": {"vllm": "vllm"},
     }
 )

@@ -37,6 +37,7 @@ class Browser:
         )
         self.address = f"http://127.0.0.1:{port}/session"
         arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--mute-audio"]
+        arguments += ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
         arguments += ["--hide-scrollbars", f"--user-data-dir={self.profile.name}"]
         arguments += [f"--window-size={self.size[0]},{self.size[1]}"]
         arguments += ["--blink-settings=preferredColorScheme=" + ("0" if self.dark else "1")]
@@ -57,14 +58,28 @@ class Browser:
     def open(self, path: Path) -> None:
         self._send("POST", "/url", {"url": path.absolute().as_uri()})
 
+    def visit(self, url: str) -> None:
+        self._send("POST", "/url", {"url": url})
+
+    def resize(self, width: int, height: int) -> None:
+        """Show the page as on a phone; a window has at least 500 pixels."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
+        self._send("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+
+    def press(self, *keys: str) -> None:
+        """Press keys one after another: characters, or W3C's code points such as "\ue004" for Tab."""
+        events = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._send("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": events}]})
+
     def run(self, script: str) -> Any:
         """Run the body of a JavaScript function and return its value."""
         return self._send("POST", "/execute/sync", {"script": script, "args": []})
 
-    def wait(self, expression: str) -> None:
-        """Wait until an expression is true, at most 5 seconds."""
+    def wait(self, expression: str, seconds: int = 5) -> None:
+        """Wait until an expression is true, at most so many seconds."""
+        self._send("POST", "/timeouts", {"script": 1000 * (seconds + 10)})
         script = (
-            "const done = arguments[0], end = Date.now() + 5000;"
+            f"const done = arguments[0], end = Date.now() + {1000 * seconds};"
             f"(function look() {{ if ({expression}) done(true); else if (Date.now() > end) done(false);"
             "else setTimeout(look, 20); })();"
         )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from voxcli.cli.flatten import option
-from voxcli.cli.help import MEASURE, MODEL, Command, examples
-from voxcli.cli.options import Debug, Device, Dtype, Model, notify, protected
+from voxcli.cli.help import MEASURE, MODEL, SERVE, Command, examples
+from voxcli.cli.options import KEY, Debug, Device, Dtype, Model, notify, protected
 from voxcli.cli.setting_options import setting_option
 from voxcli.cli.values import number
 from voxcli.errors import InputError, quoted
@@ -21,10 +22,14 @@ if TYPE_CHECKING:
     from voxcli.diagnostics.solver_error import SolverReport
 
 CONCURRENCY = "1,4,16"
+RATES = "1,2,5,10"
+SECONDS = 60.0
+PATCHES = 25
 PROMPT_TOKENS = 50
 EXAMPLES = examples(
     "voxcpm2 bench --concurrency 1,8 --patches 20 && voxcpm2 bench --solver-error",
     "voxcpm2 bench --random-weights voxcpm2 --concurrency 64 --json > bench.json",
+    "voxcpm2 bench --server http://127.0.0.1:8000 --rate 1,2,5 --seconds 30",
 )
 
 
@@ -44,15 +49,16 @@ def bench(
         ),
     ] = None,
     patches: Annotated[
-        int,
+        int | None,
         option(
             MEASURE,
             "--patches",
             metavar="N",
             parser=number("--patches", int, 4, 2000),
+            show_default=str(PATCHES),
             help="Patches of audio per request.",
         ),
-    ] = 25,
+    ] = None,
     prompt_tokens: Annotated[
         int | None,
         option(
@@ -79,6 +85,31 @@ def bench(
             help="Measure the error of the solvers on this model instead of speed.",
         ),
     ] = False,
+    server: Annotated[
+        str | None,
+        option(SERVE, "--server", metavar="URL", help="Measure streams of a running `voxcpm2 serve` instead."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        option(
+            SERVE,
+            "--rate",
+            metavar="N,N,...",
+            show_default=RATES,
+            help="With --server: arrivals per second, at random times.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        option(
+            SERVE,
+            "--seconds",
+            metavar="S",
+            parser=number("--seconds", float, 1, 86_400),
+            show_default=f"{SECONDS:g}",
+            help="With --server: duration of each measurement, after a warm-up of 5 s.",
+        ),
+    ] = None,
     random_weights: Annotated[
         str | None,
         option(MODEL, "--random-weights", metavar="voxcpm2", help="Measure a model of this size with random weights."),
@@ -95,13 +126,26 @@ def bench(
     step is spent. With --solver-error: the error of each solver against 200 midpoint steps, with one more row for
     --solver and --steps.
     """
+    if server is not None:
+        of_engine: dict[str, object] = {"--model": model, "--random-weights": random_weights, "--patches": patches}
+        of_engine |= {"--prompt-tokens": prompt_tokens, "--solver": solver, "--steps": steps, "--cfg": cfg}
+        _exclude("--server", of_engine | {"--solver-error": solver_error or None})
+        if concurrency is None and rate is None:
+            rate = RATES
+        counts = _counts(concurrency) if concurrency else []
+        _bench_server(server, ServerLoad(_rates(rate), counts, seconds or SECONDS), as_json, plot)
+        return
+    for name, value in {"--rate": rate, "--seconds": seconds}.items():
+        if value is not None:
+            raise InputError(f"{name} needs --server")
     from rich.console import Console
 
     from voxcli.engine.load import ModelOptions, load_engine, random_engine
 
+    patches = patches or PATCHES
     settings = DEFAULTS.updated({"solver": solver, "steps": steps, "cfg": cfg})
     if solver_error:
-        _refuse_beside_solver_error({"--concurrency": concurrency, "--prompt-tokens": prompt_tokens, "--plot": plot})
+        _exclude("--solver-error", {"--concurrency": concurrency, "--prompt-tokens": prompt_tokens, "--plot": plot})
     counts = _counts(concurrency or CONCURRENCY)
     chosen = ModelOptions(model, device, dtype, 1 if solver_error else max(counts))
     if plot is not None:
@@ -134,11 +178,49 @@ def bench(
         Console().print(*report.tables(), sep="\n\n")
 
 
-def _refuse_beside_solver_error(others: dict[str, object]) -> None:
-    """Raise InputError if an option is set that applies only to speed measurements."""
+class ServerLoad(NamedTuple):
+    """What a server is measured with: arrivals per second, streams at once, and the duration of each measurement."""
+
+    rates: list[float]
+    concurrency: list[int]
+    seconds: float
+
+
+def _bench_server(url: str, load: ServerLoad, as_json: bool, plot: Path | None) -> None:
+    from rich.console import Console
+
+    from voxcli.diagnostics.httpstream import Target
+    from voxcli.diagnostics.load import measure_load
+
+    target = Target.of(url, os.environ.get(KEY, ""))
+    if plot is not None:
+        from voxcli.diagnostics.plot import check_plot, write_load_plot
+
+        check_plot(plot)
+    report = measure_load(target, *load, on_row=notify)
+    if plot is not None:
+        write_load_plot(report, plot)
+    if as_json:
+        print(json.dumps(report.as_dict(), indent=1))
+    else:
+        Console().print(*report.tables(), sep="\n\n")
+
+
+def _exclude(option: str, others: dict[str, object]) -> None:
+    """Raise InputError if one of the other options is set, which do not go together with `option`."""
     for name, value in others.items():
         if value is not None:
-            raise InputError(f"--solver-error and {name} exclude each other")
+            raise InputError(f"{option} and {name} exclude each other")
+
+
+def _rates(text: str | None) -> list[float]:
+    try:
+        rates = [float(part) for part in text.split(",")] if text else []
+    except ValueError:
+        rates = [0.0]
+    if rates and not all(0 < rate <= 10_000 for rate in rates):
+        raise InputError(f"--rate must be numbers like 1,2.5,10, not {quoted(text)}")
+    return rates
 
 
 def _counts(text: str) -> list[int]:

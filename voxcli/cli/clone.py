@@ -8,7 +8,7 @@ import typer
 
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import VOICE, Command, examples
-from voxcli.cli.options import Debug, FileOptions, LexiconFile, ModelOptionGroup, VoiceOptions, lexicon_of, protected
+from voxcli.cli.options import Debug, FileOptions, LexiconFile, SingleModelOptions, VoiceOptions, lexicon_of, protected
 from voxcli.cli.setting_options import SettingOptions
 from voxcli.cli.single import speak
 from voxcli.cli.text_options import TextOptions
@@ -33,7 +33,7 @@ def clone(
     output: FileOptions,
     voice: VoiceOptions,
     speech: SettingOptions,
-    engine: ModelOptionGroup,
+    engine: SingleModelOptions,
     lexicon: LexiconFile = None,
     ref_text: RefText = None,
     debug: Debug = False,
@@ -73,4 +73,4 @@ def clone(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(in_its_format(job), options, inputs, output)
+    speak(in_its_format(job), options, inputs, output, engine.server_url())

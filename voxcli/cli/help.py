@@ -19,9 +19,10 @@ SPEECH = "Speech"
 RESUME = "Resume"
 MEASURE = "Measure"
 MODEL = "Model"
+SERVE = "Server"
 WORKERS = "Workers"
 OTHER = "Other options"
-PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, MEASURE, MODEL, WORKERS, OTHER)  # the most used panels first
+PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, MEASURE, SERVE, MODEL, WORKERS, OTHER)  # the most used panels first
 COLUMNS = 100
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": COLUMNS}
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from voxcli.cli import batch, bench, clone, doctor, download, presets, synth, voices
+from voxcli.cli import batch, bench, clone, doctor, download, presets, serve, synth, voices
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
@@ -54,7 +54,7 @@ app = typer.Typer(
     help=TITLE,
     epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
 )
-for command in (synth, batch, clone, voices, presets, bench, download, doctor):
+for command in (synth, batch, clone, serve, voices, presets, bench, download, doctor):
     command.register(app)
 
 

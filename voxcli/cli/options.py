@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 DEVICE = re.compile(r"auto|cpu(:0)?|cuda(:[0-9]{1,3})?|mps(:0)?")
+KEY = "VOXCPM2_API_KEY"  # of a server
+SERVER = "VOXCPM2_SERVER"
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 
@@ -201,6 +203,33 @@ class ModelOptionGroup(OptionGroup):
 
             values = read_preset(preset).engine.model_dump()
         return ModelOptions(**values | {name: value for name, value in vars(self).items() if value is not None})
+
+
+@dataclass(frozen=True)
+class SingleModelOptions(ModelOptionGroup):
+    """The model, or a server that has one."""
+
+    server: Annotated[
+        str | None,
+        option(
+            MODEL,
+            "--server",
+            metavar="URL",
+            show_default=f"${SERVER}, else none",
+            help="Speak on a running `voxcpm2 serve` instead of loading a model here.",
+        ),
+    ] = None
+
+    def server_url(self) -> str | None:
+        """The server to speak on; None to load a model. Raises InputError when both are named."""
+        here = {"--model": self.model, "--lora": self.lora, "--device": self.device, "--dtype": self.dtype}
+        named = [name for name, value in here.items() if value not in (None, "auto")]
+        if self.server is not None and named:
+            raise InputError(f"--server and {named[0]} exclude each other: a server has its own model")
+        return self.server if self.server is not None or named else os.environ.get(SERVER) or None
+
+    def model_options(self, preset: str | None) -> ModelOptions:
+        return ModelOptionGroup(self.model, self.lora, self.device, self.dtype).model_options(preset)
 
 
 @dataclass(frozen=True)

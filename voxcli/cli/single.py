@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from voxcli.cli.options import notify
 from voxcli.cli.streams import drop_stdout
 from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
@@ -19,10 +20,13 @@ if TYPE_CHECKING:
     from voxcli.run.single import Spoken
 
 
-def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions) -> None:
+def speak(
+    job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions, server: str | None = None
+) -> None:
     """Speak a job into a file or to stdout.
 
     inputs: the command's inputs without the files of the job's voice, which are added.
+    server: URL of a server to speak on; None: load a model.
 
     Raises InputError, before a model is loaded, for options that exclude each other and for an output that is an
     input. Exits with code 1 if the speech was cut off at a length limit, unless that is allowed.
@@ -38,7 +42,13 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
         inputs.refuse(job.out)
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
-        _print_summary(speak_one(job, engine, kind), output.allow_truncated)
+        if server is None:
+            spoken = speak_one(job, engine, kind)
+        else:
+            from voxcli.server.remote import speak_one_there
+
+            spoken = speak_one_there(job, server, kind, notify)
+        _print_summary(spoken, output.allow_truncated)
         return
     if kind is not None:
         raise InputError("--subtitles needs an audio file: name one with -o")
@@ -50,7 +60,12 @@ def speak(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileO
         raise InputError("-o - writes audio to stdout, which is a terminal: pipe it to a player, or name a file")
     inputs.refuse_stream(sys.stdout, "stdout")
     try:
-        spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=output.raw)
+        if server is None:
+            spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=output.raw)
+        else:
+            from voxcli.server.remote import speak_aloud_there
+
+            spoken = speak_aloud_there(job, server, sys.stdout.buffer, notify, raw=output.raw)
     except OutputError:
         drop_stdout()
         raise

@@ -6,7 +6,7 @@ import typer
 
 from voxcli.cli.flatten import flatten
 from voxcli.cli.help import Command, examples
-from voxcli.cli.options import Debug, FileOptions, LexiconFile, ModelOptionGroup, VoiceOptions, lexicon_of, protected
+from voxcli.cli.options import Debug, FileOptions, LexiconFile, SingleModelOptions, VoiceOptions, lexicon_of, protected
 from voxcli.cli.setting_options import SettingOptions
 from voxcli.cli.single import speak
 from voxcli.cli.text_options import TextOptions
@@ -26,7 +26,7 @@ def synth(
     output: FileOptions,
     voice: VoiceOptions,
     speech: SettingOptions,
-    engine: ModelOptionGroup,
+    engine: SingleModelOptions,
     lexicon: LexiconFile = None,
     debug: Debug = False,
 ) -> None:
@@ -48,4 +48,4 @@ def synth(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(in_its_format(job), options, inputs, output)
+    speak(in_its_format(job), options, inputs, output, engine.server_url())

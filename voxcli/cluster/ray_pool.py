@@ -109,13 +109,14 @@ class RayBackend:
 class RayPool:
     """Workers as Ray actors; Ray chooses their machines."""
 
-    def __init__(self, config: WorkerConfig, placement: Placement):
+    def __init__(self, config: object, placement: Placement, kind: type = Worker):
+        """kind: the class of a worker, made with `config`."""
         self.size = placement.count
         self._config = config
         self._ending: list[Any] = []
         self._actor = ray.remote(
             num_cpus=placement.cpus, num_gpus=placement.gpus, max_concurrency=CALLS, max_restarts=0, max_task_retries=0
-        )(Worker)
+        )(kind)
 
     def start(self) -> RayWorker:
         return RayWorker(self._actor.remote(self._config), self._ending)
@@ -180,6 +181,23 @@ def _plain(error: BaseException) -> BaseException:
         return RuntimeError(str(error).strip().splitlines()[-1])
     kind = type(error).__name__
     return WorkerDied({"ActorDiedError": "its process ended", "ActorUnavailableError": "unreachable"}.get(kind, kind))
+
+
+@contextmanager
+def local_pool(
+    count: int | None, device: str, kind: type, config: Callable[[Placement], object]
+) -> Iterator[tuple[RayPool, Placement]]:
+    """Start Ray on this machine for workers of another kind. count: see `place_workers`.  config: of a worker.
+
+    Raises InputError when the workers do not fit, SynthesisError when Ray can't be started.
+    """
+    with _connected(None):
+        placement = place_workers(count, device, _nodes(), alone=True)
+        pool = RayPool(config(placement), placement, kind)
+        try:
+            yield pool, placement
+        finally:
+            pool.close()
 
 
 def fetch_everywhere(address: str, hub_id: str, notify: Callable[[str], None]) -> dict[str, Path | VoxError]:

@@ -11,7 +11,10 @@ from voxcli.extras import install_hint
 from voxcli.files.write import check_place, write_atomic
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from voxcli.diagnostics.bench import BenchReport
+    from voxcli.diagnostics.load import LoadReport
 
 
 def check_plot(path: Path) -> None:
@@ -51,6 +54,33 @@ def write_plot(report: BenchReport, path: Path) -> None:
         base = [low + high for low, high in zip(base, height, strict=True)]
     step.set(xlabel="concurrent requests", ylabel="ms", title="time per step")
     step.legend()
+    _save(figure, path)
+
+
+def write_load_plot(report: LoadReport, path: Path) -> None:
+    """Write the plot of a server's measurements atomically. Raises OutputError when that fails."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.suptitle(f"{report.model}, {report.seconds:g} s each", fontsize=10)
+    first, speed = figure.subplots(1, 2)
+    loads = [f"{row.rate:g}/s" if row.rate is not None else f"{row.concurrency}" for row in report.rows]
+    for label, values in (
+        ("p50", [row.first_ms_p50 for row in report.rows]),
+        ("p95", [row.first_ms_p95 for row in report.rows]),
+        ("p99", [row.first_ms_p99 for row in report.rows]),
+    ):
+        first.plot(loads, values, marker="o", label=label)
+    first.set(xlabel="arrivals, or streams at once", ylabel="ms", yscale="log", title="first audio")
+    first.legend()
+    speed.plot(loads, [row.throughput for row in report.rows], marker="o")
+    speed.set(xlabel="arrivals, or streams at once", ylabel="seconds of audio per second", title="throughput")
+    _save(figure, path)
+
+
+def _save(figure: Figure, path: Path) -> None:
     picture = io.BytesIO()
     figure.savefig(picture, dpi=150, format=_kind(path))
     write_atomic(path, picture.getvalue())

@@ -37,6 +37,7 @@ class Lexicon:
         self.exact: _Node = {}
         self.folded: _Node = {}
         self._count = 0
+        self.entries: dict[str, str] = {}  # as they were added
         for written, spoken in entries.items():
             self.add(written, spoken)
 
@@ -67,6 +68,7 @@ class Lexicon:
         if node.setdefault(None, spoken) != spoken:
             raise InputError(f"{quoted(written)} has two spoken forms: {quoted(node[None])} and {quoted(spoken)}")
         self._count += 1
+        self.entries[written] = spoken
 
     def apply(self, text: str, start: int = 0) -> Rewritten:
         """Return `text`, which is clean, with its entries in spoken form from index `start` on."""
