@@ -35,6 +35,7 @@ class Finished:
     latents: torch.Tensor
     reason: StopReason
     cancelled: bool = False
+    failed: bool = False  # its decode, alone, once
 
     @property
     def context(self) -> torch.Tensor:
@@ -156,11 +157,13 @@ class AudioStage:
                 )
         except Exception as error:
             check_device(self._model.device, error)
+            again = len(members) == 1 and members[0].failed  # an error that does not repeat costs no clip and no row
+            members[0].failed = len(members) == 1
             if is_out_of_memory(error):
                 self._clips = max(1, len(members) // 2)
                 self._waiting = members + self._waiting
-                self.memory_error = in_one_line(error) if len(members) == 1 else None
-            elif len(members) > 1:
+                self.memory_error = in_one_line(error) if again else None
+            elif not again:
                 for finished in members:
                     self._start([finished])
             else:
