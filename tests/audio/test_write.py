@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 import soundfile
 
 from tests import children
-from voxcli.audio.formats import FORMATS, rates_of
+from voxcli.audio.formats import FORMATS, only_rate, rates_of
 from voxcli.audio.write import check_output, encode_audio, write_audio, write_blocks
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY, write_atomic
@@ -56,6 +56,7 @@ def file_size_limit(size: int) -> Iterator[None]:
         ("wavf", "WAV", "FLOAT", 0),
         ("flac", "FLAC", "PCM_16", 2**-16),
         ("ogg", "OGG", "OPUS", 0.03),
+        ("opus", "OGG", "OPUS", 0.03),
         ("mp3", "MP3", "MPEG_LAYER_III", 0.03),
     ],
 )
@@ -93,13 +94,51 @@ def test_the_same_samples_give_the_same_bytes_in_every_format_at_any_time(tmp_pa
     for second in range(2):
         time.sleep(1.1 * second)
         for format in FORMATS:
-            write_audio(tmp_path / format, tone(), RATE, format=format)
-            write_blocks(tmp_path / f"{format} in blocks", np.array_split(tone(), 3), RATE, format=format)
+            rate = only_rate(format) or RATE
+            write_audio(tmp_path / format, tone(), rate, format=format)
+            write_blocks(tmp_path / f"{format} in blocks", np.array_split(tone(), 3), rate, format=format)
         made.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
     assert made[0].keys() == made[1].keys() and len(made[0]) == 2 * len(FORMATS)
     assert [name for name in made[0] if made[0][name] != made[1][name]] == []
     for name in made[0]:
         assert soundfile.info(tmp_path / name).frames == RATE, name
+
+
+def mu_law(code: int) -> int:
+    """Decode G.711 mu-law, at 16 bit."""
+    code = ~code & 0xFF
+    size = (((code & 0x0F) << 3) + 0x84 << (code >> 4 & 7)) - 0x84
+    return -size if code & 0x80 else size
+
+
+def a_law(code: int) -> int:
+    """Decode G.711 A-law, at 16 bit."""
+    code ^= 0x55
+    segment, step = code >> 4 & 7, (code & 0x0F) << 4
+    size = step + 8 if not segment else step + 0x108 << segment - 1
+    return size if code & 0x80 else -size
+
+
+@pytest.mark.parametrize(("format", "decode"), [("ulaw", mu_law), ("alaw", a_law)])
+def test_telephone_formats(tmp_path: Path, format: str, decode: Callable[[int], int]) -> None:
+    path = tmp_path / "out.wav"
+    levels = np.array([decode(code) for code in range(256)])
+    every = np.arange(-32768, 32768)
+    write_audio(path, np.concatenate((levels, every)) / 32768, 8_000, format=format)
+    info = soundfile.info(path)
+    assert (info.format, info.subtype, info.samplerate) == ("WAV", format.upper(), 8_000)
+    data = path.read_bytes()
+    codes = np.frombuffer(data[data.index(b"data") + 8 :], np.uint8)[: 256 + len(every)]
+    assert levels[codes[:256]].tolist() == levels.tolist()  # 0 has two codes in mu-law
+    error = np.abs(levels[codes[256:]] - every)
+    steps = np.diff(np.unique(levels))
+    inside = np.abs(every) <= levels.max()
+    place = np.searchsorted(np.unique(levels), every[inside]).clip(1, len(steps))
+    assert (error[inside] <= steps[place - 1]).all(), "the code of a neighbouring level"
+    assert error.mean() < 174  # of the nearest levels 172.99 and 170.68
+    write_audio(path, np.array([2.0, -2.0] * 10), 8_000, format=format)
+    assert soundfile.read(path, dtype="int16")[0].tolist() == [levels.max(), -levels.max()] * 10
+    assert refused(path, tone(), format=format) == f"{format} can't hold 48 kHz, only 8 kHz"
 
 
 def test_beyond_full_scale_is_clipped_not_wrapped(tmp_path: Path) -> None:
@@ -112,7 +151,10 @@ def test_beyond_full_scale_is_clipped_not_wrapped(tmp_path: Path) -> None:
 
 def test_invalid_audio_is_rejected_in_one_line(tmp_path: Path) -> None:
     path = tmp_path / "out.wav"
-    assert refused(path, tone(), format="aac") == "unknown format 'aac'; choose one of wav, wav24, wavf, flac, ogg, mp3"
+    assert (
+        refused(path, tone(), format="aac")
+        == "unknown format 'aac'; choose one of wav, wav24, wavf, ulaw, alaw, flac, ogg, opus, mp3"
+    )
     assert refused(path, tone(), 44_100, "ogg") == "ogg can't hold 44.1 kHz, only 8, 12, 16, 24, 48 kHz"
     assert refused(path, tone(), 96_000, "mp3").startswith("mp3 can't hold 96 kHz, only 8, ")
     assert refused(path, tone()[:0]) == "there is no mono sound to write (shape (0,))"
@@ -128,6 +170,7 @@ def test_the_sampling_rates_of_a_format() -> None:
     assert rates_of("ogg") == (8_000, 12_000, 16_000, 24_000, 48_000)
     assert 44_100 in rates_of("mp3")
     assert rates_of("flac") == ()
+    assert [only_rate(format) for format in ("ulaw", "alaw", "opus", "wav")] == [8_000, 8_000, None, None]
 
 
 def test_blocks_make_the_same_file_as_the_whole(tmp_path: Path) -> None:
@@ -179,7 +222,7 @@ def test_a_full_disk_leaves_the_earlier_file(tmp_path: Path, format: str, limit:
     path = tmp_path / "out.wav"
     path.write_bytes(b"before")
     with file_size_limit(limit):
-        assert refused(path, tone(4.0), format=format) == "can't be written (File too large)"
+        assert refused(path, tone(4.0), only_rate(format) or RATE, format=format) == "can't be written (File too large)"
         with pytest.raises(OutputError, match="File too large"):
             write_atomic(path, b"x" * 10_000)
     assert path.read_bytes() == b"before"

@@ -435,7 +435,7 @@ def test_problems_of_a_manifest_follow_their_summary(
         (["synth", "", "--file", "x.txt", "-o", "a.wav"], "--file, not both"),
         (["synth", "--file", "none.txt", "-o", "a.wav"], "can't read none.txt: No such file or directory"),
         (["synth", "...", "-o", "a.wav"], "nothing to speak"),
-        (["synth", "Hello.", "-o", "a.aac"], "end its name with one of .wav, .flac, .ogg, .mp3"),
+        (["synth", "Hello.", "-o", "a.aac"], "end its name with one of .wav, .flac, .ogg, .opus, .mp3"),
         (["synth", "Hello.", "-o", "a.wav", "--steps", "1"], "--steps must be from 2 to 1000, not 1"),
         (["synth", "Hello.", "-o", "a.wav", "--steps", "ten"], "--steps must be a whole number, not 'ten'"),
         (["synth", "Hello.", "-o", "a.wav", "--cfg", "-1"], "--cfg must be a number of at least 0, not -1.0"),

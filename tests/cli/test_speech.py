@@ -111,7 +111,9 @@ def test_a_shortest_length_far_beyond_the_text_is_kept() -> None:
     assert soundfile.info("out/00001.wav").duration >= 5
 
 
-@pytest.mark.parametrize(("name", "container"), [("a.flac", "FLAC"), ("a.ogg", "OGG"), ("a.mp3", "MP3")])
+@pytest.mark.parametrize(
+    ("name", "container"), [("a.flac", "FLAC"), ("a.ogg", "OGG"), ("a.opus", "OGG"), ("a.mp3", "MP3")]
+)
 def test_other_formats(name: str, container: str) -> None:
     assert run(["synth", "Hello.", "-o", name, "--allow-truncated", "--steps", "2", "--max-seconds", "1"]) == 0
     assert soundfile.info(name).format == container

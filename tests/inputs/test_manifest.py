@@ -116,7 +116,10 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
             "line 1: max_seconds (2.0) must be greater than min_seconds (3.0)",
         ),
         ({"text": "a", "max_chars": 3}, "line 1: max_chars must be at least 20, not 3"),
-        ({"text": "a", "format": "aac"}, "line 1: format must be one of wav, wav24, wavf, flac, ogg, mp3, not 'aac'"),
+        (
+            {"text": "a", "format": "aac"},
+            "line 1: format must be one of wav, wav24, wavf, ulaw, alaw, flac, ogg, opus, mp3, not 'aac'",
+        ),
         ({"text": "a", "out": "a.flac", "format": "mp3"}, "line 1: 'a.flac' can't hold format 'mp3'"),
         ({"text": "a", "out": "../a.wav"}, "line 1: out must be a path inside the output folder, not '../a.wav'"),
         ({"text": "a", "prompt_audio": "p.wav"}, "line 1: prompt_audio needs prompt_text, the words spoken in it"),

@@ -72,7 +72,14 @@ def test_a_file_gets_the_suffix_of_its_format(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "named", "expected"),
-    [("a.wav", None, "wav"), ("a.WAV", "wav24", "wav24"), ("a.flac", None, "flac"), ("a.ogg", None, "ogg")],
+    [
+        ("a.wav", None, "wav"),
+        ("a.WAV", "wav24", "wav24"),
+        ("a.flac", None, "flac"),
+        ("a.ogg", None, "ogg"),
+        ("a.opus", None, "opus"),
+        ("a.wav", "ulaw", "ulaw"),
+    ],
 )
 def test_the_name_sets_the_format(name: str, named: str | None, expected: str) -> None:
     assert format_of(Path(name), named) == expected
@@ -80,7 +87,7 @@ def test_the_name_sets_the_format(name: str, named: str | None, expected: str) -
 
 @pytest.mark.parametrize("name", ["a.aac", "a", "-", "a.wav.part"])
 def test_an_unknown_suffix_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=r"end its name with one of \.wav, \.flac, \.ogg, \.mp3"):
+    with pytest.raises(InputError, match=r"end its name with one of \.wav, \.flac, \.ogg, \.opus, \.mp3"):
         format_of(Path(name), None)
 
 

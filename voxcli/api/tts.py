@@ -170,7 +170,7 @@ class TTS:
         for job, error in plan.refused:
             yield self._failed(failure(job, error, Path()))
         for job, pause_s in plan.skipped:
-            rate = job.settings.sample_rate or self.sample_rate
+            rate = job.sample_rate or self.sample_rate
             silence = np.zeros(round(pause_s * rate), np.float32)
             result = skipped(job, pause_s, Path()).result
             yield Speech(rate, result, _job=job, _samples=silence, _inputs=inputs)
@@ -194,5 +194,5 @@ class TTS:
                     self._shared.resumed()
 
     def _failed(self, outcome: Outcome) -> Speech:
-        rate = outcome.job.settings.sample_rate or self.sample_rate
+        rate = outcome.job.sample_rate or self.sample_rate
         return Speech(rate, outcome.result, outcome.error, _job=outcome.job)

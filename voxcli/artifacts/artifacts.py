@@ -72,7 +72,7 @@ class Artifacts:
         for folder in self.folders:
             prepare_folder(folder)
         if self.join is not None:
-            check_output(self.join, self.jobs[0].settings.sample_rate or rate, format=self.format)
+            check_output(self.join, self.jobs[0].sample_rate or rate, format=self.format)
         if self.report is not None:
             check_place(self.report)
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["DEFAULT_FORMAT", "EXTENSIONS", "FORMATS", "Format", "rates_of"]
+__all__ = ["DEFAULT_FORMAT", "EXTENSIONS", "FORMATS", "Format", "only_rate", "rates_of"]
 
 
 class Format(NamedTuple):
@@ -30,7 +30,8 @@ class Format(NamedTuple):
     rates: tuple[int, ...] = ()
 
 
-# Sample rates of Opus: RFC 6716. Of MP3: ISO 11172-3, 13818-3 and the 2.5 extension.
+# Sample rates of telephones: ITU-T G.711. Of Opus: RFC 6716. Of MP3: ISO 11172-3, 13818-3 and the 2.5 extension.
+_TELEPHONE_RATES = (8_000,)
 _OPUS_RATES = (8_000, 12_000, 16_000, 24_000, 48_000)
 _MP3_RATES = (8_000, 11_025, 12_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000)
 
@@ -39,8 +40,11 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "wav": Format("WAV", "PCM_16", ".wav", "16 bit"),
         "wav24": Format("WAV", "PCM_24", ".wav"),
         "wavf": Format("WAV", "FLOAT", ".wav", "float"),
+        "ulaw": Format("WAV", "ULAW", ".wav", "G.711 mu-law, 8 kHz", _TELEPHONE_RATES),
+        "alaw": Format("WAV", "ALAW", ".wav", "G.711 A-law, 8 kHz", _TELEPHONE_RATES),
         "flac": Format("FLAC", "PCM_16", ".flac"),
         "ogg": Format("OGG", "OPUS", ".ogg", "Opus", _OPUS_RATES),
+        "opus": Format("OGG", "OPUS", ".opus", "the same as ogg", _OPUS_RATES),
         "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3", "", _MP3_RATES),
     }
 )
@@ -51,3 +55,9 @@ EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
 def rates_of(format: str) -> tuple[int, ...]:
     """Return the sample rates in Hz that a format of FORMATS supports; empty for any."""
     return FORMATS[format].rates
+
+
+def only_rate(format: str) -> int | None:
+    """Return the sample rate in Hz of a format that supports only one, else None."""
+    rates = rates_of(format)
+    return rates[0] if len(rates) == 1 else None

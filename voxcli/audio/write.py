@@ -26,8 +26,9 @@ __all__ = ["TEMPORARY", "check_output", "encode_audio", "write_atomic", "write_a
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # size fields of WAV have 32 bits
 _Convert = Callable[[NDArray[np.float32]], NDArray[Any]]
-# By subtype. libsndfile would truncate instead of round. The other subtypes accept float32.
-_ROUNDED: Mapping[str, _Convert] = MappingProxyType({"PCM_16": pcm16, "PCM_24": pcm24})
+# By subtype. libsndfile would truncate instead of round, and wrap around beyond full scale. From integers it makes the
+# codes of G.711, with the decision values of its tables. The other subtypes accept float32.
+_ROUNDED: Mapping[str, _Convert] = MappingProxyType({"PCM_16": pcm16, "PCM_24": pcm24, "ULAW": pcm16, "ALAW": pcm16})
 
 
 def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
@@ -124,7 +125,7 @@ class _Sink:
 
 
 def _check_size(path: Path, frames: int, rate: int, kind: Format) -> None:
-    width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4}.get(kind.subtype, 0)
+    width = {"PCM_16": 2, "PCM_24": 3, "FLOAT": 4, "ULAW": 1, "ALAW": 1}.get(kind.subtype, 0)
     if kind.container == "WAV" and frames * width > _WAV_BYTES:
         raise OutputError(f"{printable(path)}: {frames / rate / 3600:.1f} hours are more than WAV can hold; use flac")
 

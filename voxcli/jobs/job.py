@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from voxcli.audio.formats import rates_of
+from voxcli.audio.formats import only_rate, rates_of
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
 from voxcli.terminal import printable
@@ -70,6 +70,11 @@ class Job:
     def voices(self) -> tuple[Path, ...]:
         """The files of its voice."""
         return tuple(filter(None, (self.voice, self.ref, self.prompt_audio)))
+
+    @property
+    def sample_rate(self) -> int | None:
+        """The sample rate of its file in Hz; None: the model's own."""
+        return self.settings.sample_rate or only_rate(self.format)
 
     def __str__(self) -> str:
         return f"line {self.line} ({printable(self.id)})" if self.line else printable(self.id)

@@ -175,7 +175,7 @@ class Settings:
         None,
         "sample rate of the file",
         metavar="HZ",
-        unset="the model's own",
+        unset="the model's own, 8000 for formats of telephones",
         group="output",
         limits=RATES,
         expected=f"from {RATES[0]} to {RATES[1]} Hz",

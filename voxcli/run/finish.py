@@ -51,8 +51,8 @@ def audio_of(running: RunningJob) -> JobAudio:
     stop_reason = "length" if len(audio) > limit else _worst(clips)
     audio = audio[:limit]
     cues = make_cues(segments, [len(part) for part in parts], rate, limit, lead_s)
-    if job.settings.sample_rate is not None:
-        audio, rate = resample(audio, rate, job.settings.sample_rate), job.settings.sample_rate
+    if job.sample_rate is not None:
+        audio, rate = resample(audio, rate, job.sample_rate), job.sample_rate
     if job.settings.level is not None:
         audio = to_level(audio, rate, job.settings.level)
     return JobAudio(audio, rate, stop_reason, cues, silence_at_end(audio, rate) - pauses[-1])

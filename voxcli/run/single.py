@@ -52,7 +52,7 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
     folder = job.out.parent
     if not plan.refused:
         prepare_folder(folder)
-        check_output(job.out, USUAL_RATE, format=job.format)
+        check_output(job.out, job.sample_rate or USUAL_RATE, format=job.format)
     with cleanup(), Display(Summary(), plan) as display, interruptible():
         if not plan.refused and (notice := sync_notice(folder)):
             display.notify(notice)
