@@ -89,6 +89,8 @@ def test_files_have_the_bytes_of_the_command(tts: TTS, command: Callable[..., by
         {"min_seconds": 1.2},
         {"level": -20.0, "sample_rate": 16_000},
         {"format": "wav24"},
+        {"format": "ulaw"},
+        {"loudness": -30.0},
     ],
 )
 def test_settings_are_those_of_the_command(tts: TTS, command: Callable[..., bytes], settings: dict[str, Any]) -> None:
@@ -311,8 +313,11 @@ def test_a_stream_is_the_speech(tts: TTS) -> None:
     samples = np.concatenate(blocks)
     assert samples.shape == whole.audio.shape and np.abs(samples - whole.audio).max() <= 1e-4
     assert stream.cut_off
-    with pytest.raises(InputError, match=r"^level needs the whole audio: use speak"):
-        tts.stream("Hello.", level=-20)
+    Path("phone.yaml").write_text("settings: {level: -20}")
+    options: list[dict[str, Any]] = [{"level": -20}, {"loudness": -23}, {"format": "flac"}, {"preset": "phone.yaml"}]
+    for each in options:
+        with pytest.raises(InputError, match=r"^(level|loudness|format) needs the whole audio: use speak\(\)$"):
+            tts.stream("Hello.", **each)
 
 
 def test_a_drawn_seed_reproduces_a_stream(tts: TTS) -> None:

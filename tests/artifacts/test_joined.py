@@ -10,6 +10,7 @@ import soundfile
 
 from voxcli.artifacts.joined import BLOCK, Track, write_joined
 from voxcli.audio.join import FADE_S, faded
+from voxcli.audio.loudness import LoudnessMeter
 from voxcli.errors import OutputError
 from voxcli.files.write import TEMPORARY
 from voxcli.jobs.result import Cue
@@ -54,6 +55,27 @@ def test_no_click_between_parts(tmp_path: Path) -> None:
     borders = [round(n * 0.3 * RATE) for n in range(1, 4)]
     assert max(steps[border - 3 : border + 3].max() for border in borders) < 0.1 * inside
     assert steps.max() <= 1.05 * inside
+
+
+def test_the_whole_has_the_loudness_asked_for(tmp_path: Path) -> None:
+    quiet, loud = tone(2.0, level=0.02), tone(1.0, rate=16_000, level=0.4)
+    cues = [Cue(0.0, 1.0, "One.")]
+    parts = [
+        Track(file(tmp_path / "a.wav", quiet), 0.5, cues),
+        Track(file(tmp_path / "b.wav", loud, 16_000), 0.0, cues),
+    ]
+    write_joined(tmp_path / "plain.wav", parts, format="wavf")
+    whole = write_joined(tmp_path / "all.wav", parts, format="wavf", loudness=-23.0)
+    plain, samples = (soundfile.read(tmp_path / name, dtype="float32")[0] for name in ("plain.wav", "all.wav"))
+    meter = LoudnessMeter(RATE)
+    meter.add(samples)
+    assert meter.integrated() == pytest.approx(-23.0, abs=1e-3)
+    assert (whole.duration_s, whole.quieter, whole.cues[1]) == (3.5, 0.0, Cue(2.5, 3.5, "One."))
+    gain = samples[1000] / plain[1000]
+    assert gain != 1 and np.allclose(samples, plain * gain, atol=1e-7)
+    limited = write_joined(tmp_path / "all.wav", parts, format="wavf", loudness=-5.0)
+    assert limited.quieter > 1
+    assert np.abs(soundfile.read(tmp_path / "all.wav")[0]).max() == pytest.approx(10 ** (-1 / 20), abs=1e-3)
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, FADE - 1, FADE, 2 * FADE - 1, 2 * FADE, 2 * FADE + 1, 3000])

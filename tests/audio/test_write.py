@@ -299,8 +299,9 @@ def test_the_file_gets_default_permissions(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_bytes_of_a_file_can_be_had_without_one(format: str, tmp_path: Path) -> None:
     sound = np.random.default_rng(1).uniform(-0.5, 0.5, 70_000).astype(np.float32)
-    write_audio(tmp_path / "a", sound, 24_000, format=format)
-    assert encode_audio(sound, 24_000, format=format) == (tmp_path / "a").read_bytes()
+    rate = only_rate(format) or 24_000
+    write_audio(tmp_path / "a", sound, rate, format=format)
+    assert encode_audio(sound, rate, format=format) == (tmp_path / "a").read_bytes()
 
 
 def test_bytes_of_no_sound_are_refused() -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from pathlib import Path
 
 import pytest
 import soundfile
 
+from voxcli.audio.loudness import LoudnessMeter
 from voxcli.cli.main import run
 from voxcli.files.write import TEMPORARY
 
@@ -91,6 +93,43 @@ def test_a_file_has_the_rate_asked_for_and_a_rate_its_format_does_not_know_is_re
     Path("lines.jsonl").write_text('{"text": "Hello.", "format": "ogg"}\n{"text": "Hello."}\n')
     assert run(["batch", "lines.jsonl", "-o", "out", "--sample-rate", "44100"]) == 2
     assert "line 1: format ogg supports" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("format", ["ulaw", "alaw"])
+def test_files_of_telephones_have_8_khz(format: str) -> None:
+    assert run(["synth", "Hello.", "-o", "a.wav", "--format", format, *FAST]) == 0
+    info = soundfile.info("a.wav")
+    assert (info.subtype, info.samplerate, info.format) == (format.upper(), 8_000, "WAV")
+    Path("lines.txt").write_text("Hello.\nAnd on.\n")
+    assert run(["batch", "lines.txt", "-o", "out", "--preset", "phone", "--join", "all.wav", *FAST]) == 0
+    assert {soundfile.info(path).subtype for path in ("out/00001.wav", "out/00002.wav", "all.wav")} == {"ULAW"}
+    assert soundfile.info("all.wav").samplerate == 8_000
+
+
+def loudness(path: str) -> float:
+    samples, rate = soundfile.read(path, dtype="float32")
+    meter = LoudnessMeter(rate)
+    meter.add(samples)
+    meter.end()
+    assert 20 * math.log10(meter.true_peak) < -0.9
+    return meter.integrated()
+
+
+def test_files_and_the_whole_have_the_loudness_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [{"id": "a", "text": "One."}, {"id": "b", "text": "Two.", "seed": 8}]
+    Path("lines.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    common = ["batch", "lines.jsonl", *FAST, "--format", "wav24", "--join"]
+    assert run([*common, "all.wav", "-o", "out", "--loudness", "-33"]) == 0
+    for path in ("out/a.wav", "out/b.wav", "all.wav"):
+        assert loudness(path) == pytest.approx(-33, abs=0.02), path
+    capsys.readouterr()
+    assert run([*common, "loud.wav", "-o", "loud", "--loudness", "-5"]) == 0
+    results = [json.loads(line) for line in Path("loud/results.jsonl").read_text().splitlines()]
+    for result in results:
+        missing = -5 - loudness(f"loud/{result['out']}")
+        expected = f"{missing:.1f} LU below the loudness asked for: its peak allows no more"
+        assert missing > 0.5 and expected in result["warnings"]
+    assert "loud.wav is " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,10 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
     assert job.control == "warm"
     assert job.line == 1
     given = {name: row[name] for name in DECLARED if name in row}
-    assert given.keys() == DECLARED.keys(), "a new setting belongs in the row above"
+    assert given.keys() | {"loudness"} == DECLARED.keys(), "a new setting belongs in the row above"
     assert job.settings == Settings(**given)
+    (job,) = read_jobs(write(tmp_path, {"text": "b", "loudness": -23}), tmp_path / "out")  # instead of level
+    assert job.settings == Settings(loudness=-23.0)
 
 
 def test_a_continuation_has_its_audio_and_its_words(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ def test_an_update_changes_fields_that_are_not_none() -> None:
         ("sample_rate", 4000),
         ("level", -3.0),
         ("level", math.nan),
+        ("loudness", -4.0),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
@@ -51,6 +52,13 @@ def test_a_value_out_of_range_is_refused_by_name(name: str, value: Any) -> None:
 @pytest.mark.parametrize(("name", "value"), [("cfg", 0.0), ("steps", 2), ("seed", 0), ("seed", 2**63 - 1)])
 def test_ranges_include_their_limits(name: str, value: Any) -> None:
     assert getattr(Settings(**{name: value}), name) == value
+
+
+def test_level_and_loudness_replace_each_other() -> None:
+    assert Settings(level=-20.0).updated({"loudness": -23.0}) == Settings(loudness=-23.0)
+    assert Settings(loudness=-23.0).updated({"level": -20.0, "loudness": None}) == Settings(level=-20.0)
+    with pytest.raises(SettingError, match=r"^loudness and level exclude each other: both set how loud a file is$"):
+        Settings().updated({"level": -20.0, "loudness": -23.0})
 
 
 @pytest.mark.parametrize(("written", "tag"), [("de", "de"), ("EN-us", "en"), ("zh_Hans", "zh"), ("nb", "no")])

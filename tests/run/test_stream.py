@@ -181,6 +181,7 @@ def test_a_player_that_is_closed_ends_the_command_with_one_line(tmp_path: Path, 
     [
         (["-o", "-", "--subtitles", "srt"], "--subtitles needs an audio file"),
         (["-o", "-", "--level", "-20"], "--level needs the whole audio"),
+        (["-o", "-", "--loudness", "-23"], "--loudness needs the whole audio"),
         (["-o", "a.wav", "--raw"], "--raw needs -o -"),
     ],
 )

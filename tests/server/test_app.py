@@ -163,6 +163,7 @@ def test_health_and_readiness(server: Served) -> None:
         ({"input": "Hi", "voice": "a.safetensors"}, 404, "no voice 'a.safetensors'; there are none yet"),
         ({"input": "Hi", "response_format": "aac"}, 400, "response_format 'aac' can't be written, only mp3, opus"),
         ({"input": "Hi", "stream_format": "audio", "level": -20}, 400, "level needs the whole audio"),
+        ({"input": "Hi", "stream_format": "audio", "loudness": -23}, 400, "loudness needs the whole audio"),
         ({"input": "Hi", "stream_format": "audio", "response_format": "wav24"}, 400, "wav24 can't be streamed"),
         ({"input": "Hi", "ref_text": "words"}, 400, "ref_text needs ref_audio"),
         ({"input": "Hi", "ref_audio": "!"}, 400, "ref_audio is not base64"),

@@ -47,6 +47,7 @@ class SettingOptions(TypedDict, total=False):
     format: str | None
     sample_rate: int | None
     level: float | None
+    loudness: float | None
 
 
 class SpeechOptions(SettingOptions, total=False):

@@ -24,7 +24,7 @@ from voxcli.files.located import located
 from voxcli.jobs.plan import NOTHING_TO_SPEAK, Plan, Utterance, make_plan
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.result import Outcome, failure, skipped
-from voxcli.jobs.settings import Settings
+from voxcli.jobs.settings import WHOLE, Settings
 from voxcli.jobs.speaker import speaker_of
 from voxcli.text.clean import clean, is_speakable
 from voxcli.voices.add import encode_voice
@@ -75,15 +75,15 @@ class TTS:
     def stream(self, text: str, **options: Unpack[SpeechOptions]) -> SpeechStream:
         """Speak a text and return its audio block by block while it is generated.
 
-        options: those of `speak`, without `format` and `level`, which need the whole audio.
+        options: those of `speak`, without `format`, `level` and `loudness`, which need the whole audio.
 
         Raises InputError for a text, a voice or an option that can't be used.
         """
-        for name in ("format", "level"):
-            if options.get(name) is not None:
-                raise InputError(f"{name} needs the whole audio: use speak()")
         plan, _ = self._planned(text, options)
         (utterance,) = plan.utterances
+        for name in ("format", *WHOLE):
+            if getattr(utterance.job.settings, name) is not None:
+                raise InputError(f"{name} needs the whole audio: use speak()")
         for warning in utterance.warnings:
             self._notify(warning)
         rate = utterance.job.settings.sample_rate or self.sample_rate

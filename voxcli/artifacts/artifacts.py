@@ -22,6 +22,8 @@ from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
 from voxcli.terminal import counted, format_duration
 
+MISSED_LU = 0.5  # below the loudness asked for, above which it is reported
+
 
 class Artifacts:
     """The artifacts to make of `jobs`, given in manifest order.
@@ -120,10 +122,12 @@ class Artifacts:
             notify(f"{path} is not written: no line has words")
             return
         parts = [self._part(job, self._results[job.id]) for job in self.jobs]
-        whole = write_joined(path, parts, format=self.format)
+        whole = write_joined(path, parts, format=self.format, loudness=_common_loudness(self.jobs))
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
         notify(f"{path}: {format_duration(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")
+        if whole.quieter >= MISSED_LU:
+            notify(f"{path} is {whole.quieter:.1f} LU below the loudness asked for: its peak allows no more")
 
     @staticmethod
     def _part(job: Job, result: Result) -> Track:
@@ -175,6 +179,12 @@ def _joined_format(path: Path, first: Job) -> str:
         return format_of(path, first.format)
     except InputError:
         return fitting
+
+
+def _common_loudness(jobs: Sequence[Job]) -> float | None:
+    """Return the loudness that all lines ask for; None if they differ: the whole stays as they are."""
+    asked = {job.settings.loudness for job in jobs}
+    return asked.pop() if len(asked) == 1 else None
 
 
 def _count(jobs: Sequence[Job]) -> str:

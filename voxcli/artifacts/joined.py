@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,8 +17,10 @@ import soxr
 from numpy.typing import NDArray
 
 from voxcli.audio.join import FADE_S, faded, silence
+from voxcli.audio.loudness import LoudnessMeter
 from voxcli.audio.write import write_blocks
 from voxcli.errors import OutputError
+from voxcli.interrupts import check
 from voxcli.jobs.result import Cue
 
 Samples = NDArray[np.float32]
@@ -34,36 +37,57 @@ class Track(NamedTuple):
 
 
 class JoinedAudio(NamedTuple):
+    """quieter: LU that the peak keeps it below the loudness that was asked for."""
+
     duration_s: float
     cues: list[Cue]
+    quieter: float = 0.0
 
 
-def write_joined(path: Path, parts: Sequence[Track], *, format: str) -> JoinedAudio:
+def write_joined(path: Path, parts: Sequence[Track], *, format: str, loudness: float | None = None) -> JoinedAudio:
     """Write `parts` as one file, at the sample rate of the first part with a file; at least one must have a file.
 
     The edges of each part are faded in and out. There is no pause after the last file. A part without a file replaces
     the pause before it. Raises OutputError that names the file and the reason; an existing file is then unchanged.
+
+    loudness: of the whole in LUFS, with its true peak at most -1 dBTP; None: as the parts are. The files are read
+              twice for it.
     """
     with _open(next(part.path for part in parts if part.path is not None)) as first:
         rate: int = first.samplerate
+    gain, quieter = _gain(parts, rate, loudness) if loudness is not None else (1.0, 0.0)
     cues: list[Cue] = []
     written = 0
 
     def blocks() -> Iterator[Samples]:
         nonlocal written
-        for number, part in enumerate(parts):
+        for part, sound in _tracks(parts, rate):
             cues.extend(cue.later(written / rate) for cue in part.cues)
-            if part.path is not None:
-                for block in faded(_read(part.path, rate), round(FADE_S * rate)):
-                    written += len(block)
-                    yield block
-            if part.path is None or (number < len(parts) - 1 and parts[number + 1].path is not None):
-                for block in silence(part.pause_s, rate):
-                    written += len(block)
-                    yield block
+            for block in sound:
+                written += len(block)
+                yield block if gain == 1 else block * np.float32(gain)
 
     write_blocks(path, blocks(), rate, format=format)
-    return JoinedAudio(written / rate, cues)
+    return JoinedAudio(written / rate, cues, quieter)
+
+
+def _tracks(parts: Sequence[Track], rate: int) -> Iterator[tuple[Track, Iterator[Samples]]]:
+    """Yield each part with the blocks of its file and of the silence after it."""
+    for number, part in enumerate(parts):
+        sound = faded(_read(part.path, rate), round(FADE_S * rate)) if part.path is not None else iter(())
+        pauses = part.path is None or (number < len(parts) - 1 and parts[number + 1].path is not None)
+        yield part, chain(sound, silence(part.pause_s, rate) if pauses else ())
+
+
+def _gain(parts: Sequence[Track], rate: int, loudness: float) -> tuple[float, float]:
+    """Measure the whole: see `LoudnessMeter.gain_to`."""
+    meter = LoudnessMeter(rate)
+    for _, sound in _tracks(parts, rate):
+        for block in sound:
+            check()
+            meter.add(block)
+    meter.end()
+    return meter.gain_to(loudness)
 
 
 def _open(path: Path) -> soundfile.SoundFile:

@@ -32,6 +32,7 @@ def speak(
     input. Exits with code 1 if the speech was cut off at a length limit, unless that is allowed.
     """
     from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
+    from voxcli.jobs.settings import WHOLE
     from voxcli.run.single import STDOUT, speak_aloud, speak_one
 
     inputs.add_voices(job)
@@ -52,8 +53,9 @@ def speak(
         return
     if kind is not None:
         raise InputError("--subtitles needs an audio file: name one with -o")
-    if job.settings.level is not None:
-        raise InputError("--level needs the whole audio: name a file with -o")
+    for name in WHOLE:
+        if getattr(job.settings, name) is not None:
+            raise InputError(f"--{name} needs the whole audio: name a file with -o")
     if job.settings.format not in (None, job.format):
         raise InputError(f"--format {job.settings.format} needs an audio file: -o - streams {job.format}")
     if sys.stdout.isatty():

@@ -26,6 +26,7 @@ PAUSE_AFTER = 0.5  # seconds between the lines of a joined file
 MAX_PAUSE = 600.0
 RATES = (8_000, 192_000)
 LEVELS = (-50.0, -6.0)
+LOUDNESSES = (-50.0, -5.0)
 SECONDS = (0.001, 86_400.0)  # limits of min_seconds and max_seconds: a few samples to a day
 
 T = TypeVar("T")
@@ -189,6 +190,15 @@ class Settings:
         limits=LEVELS,
         expected=f"from {LEVELS[0]:g} to {LEVELS[1]:g} dBFS",
     )
+    loudness: float | None = setting(
+        None,
+        "bring the file to this loudness (ITU-R BS.1770), such as -23, with its true peak at most -1 dBTP",
+        metavar="LUFS",
+        unset="left as generated",
+        group="output",
+        limits=LOUDNESSES,
+        expected=f"from {LOUDNESSES[0]:g} to {LOUDNESSES[1]:g} LUFS",
+    )
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -199,9 +209,15 @@ class Settings:
                 "max_seconds", f"({self.max_seconds}) must be greater than min_seconds ({self.min_seconds})"
             )
 
+        if self.level is not None and self.loudness is not None:
+            raise SettingError("loudness", "and level exclude each other: both set how loud a file is")
+
     def updated(self, values: Mapping[str, Any]) -> Settings:
         """Return a copy with some settings replaced; None values are ignored. Raises SettingError."""
         named = {name: value for name, value in values.items() if value is not None}
+        for name, other in (("level", "loudness"), ("loudness", "level")):
+            if name in named and other not in named:  # it takes the place of the other, for example of a preset
+                named[other] = None
         if "language" in named:
             named["language"] = _language(named["language"])
         if not named:
@@ -235,6 +251,7 @@ def _without_none(hint: Any) -> type:
     return kind
 
 
+WHOLE = ("level", "loudness")  # settings that need the whole audio: it can't be streamed with them
 DECLARED = _declared()
 _USUAL = {name: declared.default for name, declared in DECLARED.items()}  # which are allowed
 NAMES = frozenset(DECLARED)

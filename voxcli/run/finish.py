@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.join import join
 from voxcli.audio.levels import silence_at_end, to_level
+from voxcli.audio.loudness import to_loudness
 from voxcli.audio.resample import resample
 from voxcli.audio.write import write_audio
 from voxcli.engine.request import Clip
@@ -20,6 +21,7 @@ from voxcli.jobs.cues import make_cues
 from voxcli.jobs.result import CUT_OFF, Cue, Result, now, shown_path
 from voxcli.run.running_job import RunningJob
 
+MISSED_LU = 0.5  # below the loudness asked for, above which a file gets a warning
 LONG_SILENCE_S = 1.0  # trailing silence above which a file gets a warning
 
 
@@ -28,6 +30,7 @@ class JobAudio:
     """The audio of a complete job as its file contains it: float32[n], mono, full scale 1.
 
     trailing_s: seconds of silence at its end that were not asked for.
+    quieter:    LU that its peak keeps it below the loudness that was asked for.
     """
 
     samples: NDArray[np.float32]
@@ -35,6 +38,7 @@ class JobAudio:
     stop_reason: str
     cues: tuple[Cue, ...]
     trailing_s: float
+    quieter: float = 0.0
 
 
 def audio_of(running: RunningJob) -> JobAudio:
@@ -55,7 +59,10 @@ def audio_of(running: RunningJob) -> JobAudio:
         audio, rate = resample(audio, rate, job.sample_rate), job.sample_rate
     if job.settings.level is not None:
         audio = to_level(audio, rate, job.settings.level)
-    return JobAudio(audio, rate, stop_reason, cues, silence_at_end(audio, rate) - pauses[-1])
+    quieter = 0.0
+    if job.settings.loudness is not None:
+        audio, quieter = to_loudness(audio, rate, job.settings.loudness)
+    return JobAudio(audio, rate, stop_reason, cues, silence_at_end(audio, rate) - pauses[-1], quieter)
 
 
 def write_file(running: RunningJob, out: Path) -> Result:
@@ -113,3 +120,5 @@ def _doubts(running: RunningJob, audio: JobAudio) -> Iterator[str]:
             yield f"far too {how} for its text, even after {max(attempts)} attempts"
     if audio.trailing_s > LONG_SILENCE_S:
         yield f"{audio.trailing_s:.1f} s of trailing silence"
+    if audio.quieter >= MISSED_LU:
+        yield f"{audio.quieter:.1f} LU below the loudness asked for: its peak allows no more"

@@ -24,7 +24,7 @@ def speak_one_there(job: Job, url: str, subtitles: Subtitles | None, notify: Not
     """Run one job into its file. Raises the job's error when it fails."""
     server = Server(url)
     prepare_folder(job.out.parent)
-    check_output(job.out, USUAL_RATE, format=job.format)
+    check_output(job.out, job.sample_rate or USUAL_RATE, format=job.format)
     result, content = server.speak(job)
     write_atomic(job.out, content)
     if subtitles is not None:

@@ -11,6 +11,7 @@ from voxcli.audio.formats import FORMATS
 from voxcli.errors import quoted
 from voxcli.inputs.columns import hint
 from voxcli.inputs.schema import Identity, SettingFields
+from voxcli.jobs.settings import WHOLE
 from voxcli.server.errors import ApiError
 
 DEFAULT_VOICE = "default"  # the model's own
@@ -24,6 +25,8 @@ RESPONSE_FORMATS = {
     RAW: RAW,
     "wav24": "wav24",
     "wavf": "wavf",
+    "ulaw": "ulaw",
+    "alaw": "alaw",
 }
 CONTENT_TYPES = {"mp3": "audio/mpeg", "ogg": "audio/ogg", "flac": "audio/flac", RAW: "audio/pcm"}  # else audio/wav
 
@@ -92,8 +95,9 @@ class SpeechRequest(SpokenFields):
         if self.stream_format is not None:
             if named not in STREAMED:
                 raise ApiError(400, f"{named} can't be streamed; leave out stream_format", param="stream_format")
-            if self.setting("level") is not None:
-                raise ApiError(400, "level needs the whole audio; leave out stream_format", param="level")
+            for name in WHOLE:
+                if self.setting(name) is not None:
+                    raise ApiError(400, f"{name} needs the whole audio; leave out stream_format", param=name)
         return named
 
 
