@@ -185,3 +185,18 @@ def test_the_plan_says_what_the_file_was_taken_for(
     Path("b.txt").write_text("# one\nHello.\n# two\n")
     assert run(["batch", "b.txt", "-o", "out", "--dry-run"]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["b.txt: plain text of 1 line", "2 comment lines left out"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", "Hello.\nGr\ufffd\ufffde.\n"),
+        ("a.md", "Hello.\nGr\ufffd\ufffde.\n"),
+        ("a.csv", "text\nGr\ufffd\ufffde.\n"),
+        ("a.jsonl", '\n{"text": "Gr\ufffd\ufffde."}\n'),
+    ],
+)
+def test_lost_letters_are_reported(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    found = read_manifest(str(tmp_path / name), tmp_path / "out")
+    assert found.notes == ("2 letters lost before the file was saved (U+FFFD), the first in line 2",)

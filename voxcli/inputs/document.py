@@ -24,6 +24,7 @@ from voxcli.inputs.tables import Layout, find_layout, read_table
 from voxcli.terminal import counted
 
 STDIN = "-"
+LOST = "\ufffd"
 FORMATS: tuple[Format, ...] = get_args(Format)
 MAX_COLUMNS_SHOWN = 12
 
@@ -115,6 +116,7 @@ def _refused(name: str, named: str, kind: Refusal, more: str = "") -> InputError
 def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
     """Yield the rows of a document in order. Raises InputError for a spreadsheet that can't be opened."""
     text = document.text
+    _note_lost_letters(text, remarks)
     match document.format:
         case "jsonl":
             return read_json_lines(text, remarks)
@@ -139,6 +141,7 @@ def read_rows(document: Document, columns: Columns, remarks: Remarks) -> Iterato
 
 def read_prose(document: Document, remarks: Remarks) -> str:
     """Return a document as one text, with blocks and cues as paragraphs and lines. Raises InputError if it has rows."""
+    _note_lost_letters(document.text, remarks)
     match document.format:
         case "text":
             return document.text
@@ -154,6 +157,15 @@ def read_prose(document: Document, remarks: Remarks) -> str:
         f"`voxcpm2 batch {printable} -o FOLDER`"
         + ("" if document.data else ", or take it as it is with --input-format text")
     )
+
+
+def _note_lost_letters(text: str, remarks: Remarks) -> None:
+    """Report replacement characters: another program has put them in place of letters that it could not decode."""
+    if lost := text.count(LOST):
+        line = text.count("\n", 0, text.index(LOST)) + 1
+        remarks.notes.append(
+            f"{counted(lost, 'letter')} lost before the file was saved (U+FFFD), the first in line {line}"
+        )
 
 
 def _texts(document: Document, rows: Iterator[RawRow | Problem]) -> Iterator[str]:
