@@ -184,3 +184,10 @@ def test_unknown_scripts() -> None:
     )
     assert unknown_scripts(spoken) == []
     assert unknown_scripts("a \u10d2\u10d0 \u12a0 \u0b95 \u10d0") == ["Georgian", "Ethiopic", "Tamil"]
+
+
+@pytest.mark.parametrize("sign", ["===", "==", "---", "~~~", "***", "====="])
+def test_signs_around_a_heading_are_not_spoken(sign: str) -> None:
+    assert clean(f"{sign} Part One {sign}") == "Part One"
+    assert clean(f"It was late.\n\n{sign}Part Two{sign}\n\nIt rained.") == "It was late. Part Two It rained."
+    assert clean(f"a {sign} b") == f"a {sign} b"

@@ -201,7 +201,11 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
-        for name, value in vars(self).items():
+        self._check(vars(self))
+
+    def _check(self, values: Mapping[str, Any]) -> None:
+        """Raise SettingError if one of `values`, which are among its own, is not allowed."""
+        for name, value in values.items():
             if value is not None and value is not _USUAL[name] and not DECLARED[name].allows(value):
                 raise SettingError(name, DECLARED[name].refusal(value))
         if self.min_seconds is not None and self.max_seconds is not None and self.min_seconds >= self.max_seconds:
@@ -222,8 +226,12 @@ class Settings:
             named["language"] = _language(named["language"])
         if not named:
             return self
-        # half as many arguments take half the time; a manifest of 100,000 lines makes as many settings
-        return Settings(**named) if self is DEFAULTS else Settings(**vars(self) | named)
+        assert named.keys() <= NAMES, f"no settings: {named.keys() - NAMES}"
+        # A manifest makes one for each line, and the __init__ of a frozen dataclass takes twice as long as this.
+        made = object.__new__(Settings)
+        vars(made).update(vars(self), **named)
+        made._check(named)
+        return made
 
 
 def _language(written: str) -> str:

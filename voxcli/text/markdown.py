@@ -12,6 +12,11 @@ __all__ = ["strip_markdown"]
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[ \t]*(?:[\w+-]+[ \t]*)?$", re.MULTILINE)
 # May be a rule, or the rule under the head of a table.
 _MARKS_ALONE = re.compile(r"^[ \t]*[-*_=|:][-*_=|: \t]*$", re.MULTILINE)
+# A heading between lines of signs, as people write it in plain text: === Part One ===
+_DECORATED = re.compile(
+    r"^[ \t]*(?:={2,}([^=\n]+)={2,}|-{2,}([^-\n]+)-{2,}|~{2,}([^~\n]+)~{2,}|\*{3,}([^*\n]+)\*{3,})[ \t]*$",
+    re.MULTILINE,
+)
 _TABLE_RULE = re.compile(r"\|?[ \t]*:?---")
 _LINE_START = re.compile(r"^[ \t]*(?:(?:#{1,6}|[-*+\u2022]|>)[ \t]+)+", re.MULTILINE)
 _TABLE_ROW = re.compile(rf"^[ \t]*\|.*\|[ \t]*(?=[{VERSE_END}{SENTENCE_END}]?$)", re.MULTILINE)
@@ -41,6 +46,7 @@ def strip_markdown(text: str) -> str:
     if "`" in text or "~" in text:
         text = _FENCE.sub("", text)
     text = _MARKS_ALONE.sub(lambda line: "" if _is_rule(line[0].strip(" \t")) else line[0], text)
+    text = _DECORATED.sub(lambda heading: heading[heading.lastindex or 0].strip(), text)
     if "|" in text:
         text = _TABLE_ROW.sub(_cells, text)
     text = _LINE_START.sub("", text)
