@@ -91,12 +91,15 @@ def test_files_have_the_bytes_of_the_command(tts: TTS, command: Callable[..., by
         {"format": "wav24"},
         {"format": "ulaw"},
         {"loudness": -30.0},
+        {"bitrate": 32, "format": "mp3"},
     ],
 )
 def test_settings_are_those_of_the_command(tts: TTS, command: Callable[..., bytes], settings: dict[str, Any]) -> None:
     values = LIMITS | settings
     clip = tts.speak("Hello there.", **values)
-    assert clip.save("own.wav").read_bytes() == command("Hello there.", "a.wav", *options_of(values))
+    suffix = ".mp3" if settings.get("format") == "mp3" else ".wav"
+    file = clip.save(f"own{suffix}").read_bytes()
+    assert file == command("Hello there.", f"a{suffix}", *options_of(values))
 
 
 def test_speech_has_the_audio_and_what_is_known_of_it(tts: TTS, remarks: list[str]) -> None:

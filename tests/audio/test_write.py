@@ -141,6 +141,48 @@ def test_telephone_formats(tmp_path: Path, format: str, decode: Callable[[int], 
     assert refused(path, tone(), format=format) == f"{format} can't hold 48 kHz, only 8 kHz"
 
 
+# what ffprobe finds in the files: a frame header of MP3 names its bitrate
+MP3_KBPS = {1: (32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)}
+MP3_KBPS[2] = (8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+
+
+def mp3_kbps(data: bytes) -> int:
+    """Return the bitrate in the first frame of an MP3 file with audio (ISO 11172-3, 2.4.2.3)."""
+    place = next(at for at in range(len(data)) if data[at] == 0xFF and data[at + 1] & 0xE6 == 0xE2)
+    return MP3_KBPS[1 if data[place + 1] & 0x18 == 0x18 else 2][(data[place + 2] >> 4) - 1]
+
+
+@pytest.mark.parametrize(
+    ("rate", "wanted", "found"),
+    [
+        (48000, 96, 96),
+        (48000, 100, 96),
+        (48000, 8, 32),
+        (48000, 320, 320),
+        (24000, 64, 64),
+        (24000, 6, 8),
+        (24000, 320, 160),
+        (16000, 24, 24),
+        (8000, 320, 64),
+        (44100, 256, 256),
+    ],
+)
+def test_an_mp3_has_the_bitrate_asked_for(tmp_path: Path, rate: int, wanted: int, found: int) -> None:
+    write_audio(tmp_path / "a.mp3", tone(3.0), rate, format="mp3", bitrate=wanted)
+    data = (tmp_path / "a.mp3").read_bytes()
+    assert mp3_kbps(data) == found
+    seconds = 3.0 * RATE / rate
+    assert len(data) * 8 / seconds == pytest.approx(1000 * found, rel=0.1)
+
+
+@pytest.mark.parametrize("wanted", [16, 64, 128, 256])
+def test_an_opus_file_has_the_bitrate_asked_for(tmp_path: Path, wanted: int) -> None:
+    sound = np.random.default_rng(0).normal(0, 0.1, 5 * RATE).astype(np.float32)
+    write_audio(tmp_path / "a.opus", sound, RATE, format="opus", bitrate=wanted)
+    assert (tmp_path / "a.opus").stat().st_size * 8 / 5 == pytest.approx(1000 * wanted, rel=0.2)
+    assert encode_audio(sound, RATE, format="opus", bitrate=wanted) == (tmp_path / "a.opus").read_bytes()
+
+
 def test_beyond_full_scale_is_clipped_not_wrapped(tmp_path: Path) -> None:
     path = tmp_path / "out.wav"
     write_audio(path, np.array([2.0, -2.0, 0.5]), RATE)

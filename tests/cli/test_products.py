@@ -106,6 +106,29 @@ def test_files_of_telephones_have_8_khz(format: str) -> None:
     assert soundfile.info("all.wav").samplerate == 8_000
 
 
+def test_files_have_the_bitrate_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = {}
+    for rate in (16, 160):
+        assert run(["synth", "Hello.", "-o", f"{rate}.mp3", "--bitrate", str(rate), *FAST]) == 0
+        sizes[rate] = Path(f"{rate}.mp3").stat().st_size / soundfile.info(f"{rate}.mp3").duration
+    assert sizes[160] == pytest.approx(10 * sizes[16], rel=0.25)
+    capsys.readouterr()
+    assert run(["synth", "Hello.", "-o", "a.wav", "--bitrate", "64", *FAST]) == 2
+    expected = "voxcpm2: --bitrate needs a format with a bitrate: ogg, opus or mp3, not wav\n"
+    assert capsys.readouterr().err == expected and not Path("a.wav").exists()
+    Path("lines.jsonl").write_text('{"text": "Hello."}\n{"text": "And on."}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out", "--bitrate", "64", *FAST]) == 2
+    assert "--bitrate needs a format with a bitrate: set --format " in capsys.readouterr().err
+    assert run(["batch", "lines.jsonl", "-o", "out", "--bitrate", "16", "--join", "all.mp3", *FAST]) == 0
+    assert Path("all.mp3").stat().st_size / soundfile.info("all.mp3").duration == pytest.approx(2000, rel=0.4)
+    capsys.readouterr()
+    assert run(["batch", "lines.jsonl", "-o", "out", "--bitrate", "160", "--join", "all.mp3", *FAST]) == 0
+    assert "2 lines done before" in capsys.readouterr().err, "the bitrate is not one of the lines' files"
+    Path("lines.jsonl").write_text('{"text": "Hello.", "bitrate": 64}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out"]) == 2
+    assert "line 1: bitrate needs a format with a bitrate: ogg, opus or mp3, not wav" in capsys.readouterr().err
+
+
 def loudness(path: str) -> float:
     samples, rate = soundfile.read(path, dtype="float32")
     meter = LoudnessMeter(rate)

@@ -40,7 +40,7 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
     row = {
         "id": "a",
         "text": "Hello.",
-        "out": "sub/a.flac",
+        "out": "sub/a.opus",
         "ref": "voices/anna.wav",
         "control": "warm",
         "seed": 3,
@@ -53,15 +53,16 @@ def test_every_field_reaches_the_job(tmp_path: Path) -> None:
         "normalize": True,
         "language": "de",
         "descriptions": False,
-        "format": "flac",
+        "format": "opus",
+        "bitrate": 64,
         "sample_rate": 24000,
         "level": -20,
     }
     (job,) = read_jobs(write(tmp_path, row), tmp_path / "out")
     assert job.id == "a"
     assert job.text == "Hello."
-    assert job.out == tmp_path / "out" / "sub" / "a.flac"
-    assert job.format == "flac"
+    assert job.out == tmp_path / "out" / "sub" / "a.opus"
+    assert job.format == "opus"
     assert job.ref == tmp_path / "voices" / "anna.wav"
     assert job.control == "warm"
     assert job.line == 1

@@ -45,6 +45,7 @@ class SettingOptions(TypedDict, total=False):
     language: str | None
     descriptions: bool | None
     format: str | None
+    bitrate: int | None
     sample_rate: int | None
     level: float | None
     loudness: float | None

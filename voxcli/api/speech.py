@@ -94,7 +94,7 @@ class Speech:
         self._inputs.refuse(target)
         samples = self.audio
         make_folder(target.parent)
-        write_audio(target, samples, self.sample_rate, format=kind)
+        write_audio(target, samples, self.sample_rate, format=kind, bitrate=self._job.settings.bitrate)
         return target
 
     def __repr__(self) -> str:

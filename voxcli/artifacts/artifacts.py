@@ -59,6 +59,11 @@ class Artifacts:
             raise InputError(f"the report is an HTML page: its name must end with .html, not {quoted(report.name)}")
 
     @property
+    def formats(self) -> set[str]:
+        """The formats of the lines' files and of the joined file."""
+        return {job.format for job in self.jobs} | ({self.format} if self.format else set())
+
+    @property
     def folders(self) -> set[Path]:
         return {path.parent for path in (self.join, self.report) if path is not None}
 
@@ -122,7 +127,8 @@ class Artifacts:
             notify(f"{path} is not written: no line has words")
             return
         parts = [self._part(job, self._results[job.id]) for job in self.jobs]
-        whole = write_joined(path, parts, format=self.format, loudness=_common_loudness(self.jobs))
+        bitrate, loudness = self.jobs[0].settings.bitrate, _common_loudness(self.jobs)
+        whole = write_joined(path, parts, format=self.format, bitrate=bitrate, loudness=loudness)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
         notify(f"{path}: {format_duration(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")

@@ -44,12 +44,15 @@ class JoinedAudio(NamedTuple):
     quieter: float = 0.0
 
 
-def write_joined(path: Path, parts: Sequence[Track], *, format: str, loudness: float | None = None) -> JoinedAudio:
+def write_joined(
+    path: Path, parts: Sequence[Track], *, format: str, bitrate: int | None = None, loudness: float | None = None
+) -> JoinedAudio:
     """Write `parts` as one file, at the sample rate of the first part with a file; at least one must have a file.
 
     The edges of each part are faded in and out. There is no pause after the last file. A part without a file replaces
     the pause before it. Raises OutputError that names the file and the reason; an existing file is then unchanged.
 
+    bitrate:  in kbit/s, for formats that have one.
     loudness: of the whole in LUFS, with its true peak at most -1 dBTP; None: as the parts are. The files are read
               twice for it.
     """
@@ -67,7 +70,7 @@ def write_joined(path: Path, parts: Sequence[Track], *, format: str, loudness: f
                 written += len(block)
                 yield block if gain == 1 else block * np.float32(gain)
 
-    write_blocks(path, blocks(), rate, format=format)
+    write_blocks(path, blocks(), rate, format=format, bitrate=bitrate)
     return JoinedAudio(written / rate, cues, quieter)
 
 

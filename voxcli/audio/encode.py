@@ -9,7 +9,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from voxcli.audio.formats import FORMATS, rates_of
+from voxcli.audio.formats import FORMATS, compression, rates_of
 from voxcli.audio.pcm import pcm16
 from voxcli.audio.wavstream import wav_header
 from voxcli.errors import InputError
@@ -25,7 +25,7 @@ Samples = NDArray[np.float32]
 class StreamEncoder:
     """Encodes float32 blocks at `rate` Hz. Raises InputError for a format that can't be streamed, or at that rate."""
 
-    def __init__(self, rate: int, format: str):
+    def __init__(self, rate: int, format: str, bitrate: int | None = None):
         if format not in STREAMED:
             raise InputError(f"{format} can't be streamed, only {', '.join(STREAMED)}")
         if format != RAW and (rates := rates_of(format)) and rate not in rates:
@@ -36,7 +36,13 @@ class StreamEncoder:
         if format not in (RAW, "wav"):
             kind = FORMATS[format]
             self._sound = soundfile.SoundFile(
-                self._sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
+                self._sink,
+                "w",
+                samplerate=rate,
+                channels=1,
+                format=kind.container,
+                subtype=kind.subtype,
+                **compression(kind, rate, bitrate),
             )
             self._rounded = kind.subtype == "PCM_16"
 

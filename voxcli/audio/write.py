@@ -13,7 +13,7 @@ import numpy as np
 import soundfile
 from numpy.typing import NDArray
 
-from voxcli.audio.formats import FORMATS, Format, rates_of
+from voxcli.audio.formats import FORMATS, Format, compression, rates_of
 from voxcli.audio.pcm import pcm16, pcm24
 from voxcli.audio.reproducible import make_reproducible
 from voxcli.errors import OutputError, quoted, reason_of
@@ -37,8 +37,12 @@ def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
     check_place(path)
 
 
-def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> None:
+def write_audio(
+    path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav", bitrate: int | None = None
+) -> None:
     """Write mono `samples` (float[n], full scale 1) at `rate` Hz to `path`, replacing an existing file.
+
+    bitrate: in kbit/s, for formats that have one; the nearest that the format has at this sample rate is used.
 
     Samples are rounded to the steps of the format and, except in "wavf", clipped at full scale. The same samples give
     the same bytes. If the process is killed, `path` is unchanged and a file named like TEMPORARY may stay behind.
@@ -48,32 +52,52 @@ def write_audio(path: Path, samples: NDArray[np.floating], rate: int, *, format:
     if samples.ndim != 1 or not len(samples):
         raise OutputError(f"{printable(path)}: there is no mono sound to write (shape {samples.shape})")
     _check_size(path, len(samples), rate, _format(path, rate, format))
-    write_blocks(path, _blocks(samples), rate, format=format)
+    write_blocks(path, _blocks(samples), rate, format=format, bitrate=bitrate)
 
 
-def write_blocks(path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, *, format: str = "wav") -> None:
+def write_blocks(
+    path: Path,
+    blocks: Iterable[NDArray[np.float32]],
+    rate: int,
+    *,
+    format: str = "wav",
+    bitrate: int | None = None,
+) -> None:
     """Write audio that arrives in blocks of float32[n_i], one in memory at a time. See `write_audio`."""
     kind = _format(path, rate, format)
     with replacing(path) as file:
-        _write(file, path, blocks, rate, kind)
+        _write(file, path, blocks, rate, kind, bitrate)
 
 
-def encode_audio(samples: NDArray[np.floating], rate: int, *, format: str = "wav") -> bytes:
+def encode_audio(samples: NDArray[np.floating], rate: int, *, format: str = "wav", bitrate: int | None = None) -> bytes:
     """Return the bytes of the file that `write_audio` would write. Raises OutputError."""
     file, name = io.BytesIO(), Path("audio")
     kind = _format(name, rate, format)
     _check_size(name, len(samples), rate, kind)
-    _write(file, name, _blocks(np.asarray(samples, dtype=np.float32)), rate, kind)
+    _write(file, name, _blocks(np.asarray(samples, dtype=np.float32)), rate, kind, bitrate)
     return file.getvalue()
 
 
-def _write(file: BinaryIO, path: Path, blocks: Iterable[NDArray[np.float32]], rate: int, kind: Format) -> None:
+def _write(
+    file: BinaryIO,
+    path: Path,
+    blocks: Iterable[NDArray[np.float32]],
+    rate: int,
+    kind: Format,
+    bitrate: int | None,
+) -> None:
     """Write blocks of audio to an open file. path: names it in errors."""
     convert = _ROUNDED.get(kind.subtype)
     sink = _Sink(file)
     try:
         with soundfile.SoundFile(
-            sink, "w", samplerate=rate, channels=1, format=kind.container, subtype=kind.subtype
+            sink,
+            "w",
+            samplerate=rate,
+            channels=1,
+            format=kind.container,
+            subtype=kind.subtype,
+            **compression(kind, rate, bitrate),
         ) as sound:
             frames = 0
             for block in blocks:

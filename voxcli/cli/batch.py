@@ -125,6 +125,7 @@ def batch(
         raise InputError("--force and --retry-failed exclude each other")
     from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import subtitles_named
+    from voxcli.audio.formats import has_bitrate
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
     from voxcli.inputs.document import InputOptions, format_named
@@ -169,6 +170,10 @@ def batch(
             found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
     kind = subtitles_named(subtitles)
     artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
+    if settings.bitrate is not None and not any(map(has_bitrate, artifacts.formats)):
+        raise InputError(
+            "--bitrate needs a format with a bitrate: set --format ogg, opus or mp3, or --join a file of one"
+        )
     with timer("plan"):
         plan = make_plan(found.jobs, speaker_of(model.model))
     if dry_run:

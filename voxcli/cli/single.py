@@ -32,10 +32,13 @@ def speak(
     input. Exits with code 1 if the speech was cut off at a length limit, unless that is allowed.
     """
     from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
+    from voxcli.audio.formats import has_bitrate
     from voxcli.jobs.settings import WHOLE
     from voxcli.run.single import STDOUT, speak_aloud, speak_one
 
     inputs.add_voices(job)
+    if job.settings.bitrate is not None and not has_bitrate(job.format):
+        raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
     kind = subtitles_named(output.subtitles)
     if job.out != STDOUT:
         if output.raw:

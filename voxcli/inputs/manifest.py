@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import Required, TypedDict
 
-from voxcli.audio.formats import DEFAULT_FORMAT
+from voxcli.audio.formats import DEFAULT_FORMAT, has_bitrate
 from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
 from voxcli.files.located import located
 from voxcli.files.names import one_name, unusable_name
@@ -130,7 +130,7 @@ def jobs_of_rows(
     """
     columns = Columns(strict=strict)
     builder = _Builder(Path(), OutputFolder(NOWHERE), defaults, inputs, columns)
-    builder.maps = False
+    builder.of_a_file = False
     with gc_paused():
         for number, row in enumerate(rows, 1):
             builder.add(row_of(number, {"text": row} if isinstance(row, str) else row))
@@ -149,7 +149,7 @@ class _Builder:
         self.defaults = defaults
         self.columns = columns
         self.inputs = inputs
-        self.maps = True  # --map can name a column for the text
+        self.of_a_file = True  # whose columns --map can name; a program chooses formats when it saves
         self._alone = replace(defaults, ref=None, prompt_audio=None, prompt_text=None)
         self.jobs: list[Job] = []
         self.problems = Problems()
@@ -177,7 +177,7 @@ class _Builder:
         except ValidationError as error:
             for fault in faults_of(error, fields, Row):
                 self.problems.add(raw.line, fault.message, fault.kind)
-            if self.maps and "text" not in fields and (likely := likely_text(extra)):
+            if self.of_a_file and "text" not in fields and (likely := likely_text(extra)):
                 self.problems.add(
                     raw.line, f"is {quoted(likely)} the text? Then --map text={shortened(likely)}", likely
                 )
@@ -263,11 +263,14 @@ class _Builder:
         # a line that continues a recording ignores the description of the command
         control = None if "prompt_audio" in row or "prompt_text" in row else common.control
         out = self.outputs.path_for(get("out"), identity, settings.format)
+        format = self._format(row, out, settings.format)
+        if self.of_a_file and get("bitrate") is not None and not has_bitrate(format):
+            raise InputError(f"bitrate needs a format with a bitrate: ogg, opus or mp3, not {format}")
         return Job(
             id=identity,
             text=row["text"],
             out=out,
-            format=self._format(row, out, settings.format),
+            format=format,
             ref=self._path(row["ref"], "ref") if get("ref") else common.ref,
             prompt_audio=self._path(row["prompt_audio"], "prompt_audio")
             if get("prompt_audio")

@@ -25,6 +25,7 @@ MIN_CHARS = 20
 PAUSE_AFTER = 0.5  # seconds between the lines of a joined file
 MAX_PAUSE = 600.0
 RATES = (8_000, 192_000)
+BITRATES = (6, 320)
 LEVELS = (-50.0, -6.0)
 LOUDNESSES = (-50.0, -5.0)
 SECONDS = (0.001, 86_400.0)  # limits of min_seconds and max_seconds: a few samples to a day
@@ -171,6 +172,15 @@ class Settings:
         unset=f"by the extension of the file, else {DEFAULT_FORMAT}",
         group="output",
         choices=tuple(FORMATS),
+    )
+    bitrate: int | None = setting(
+        None,
+        "bitrate of ogg, opus and mp3; the nearest one that the format has at the sample rate is used",
+        metavar="KBPS",
+        unset="chosen by the format",
+        group="output",
+        limits=BITRATES,
+        expected=f"from {BITRATES[0]} to {BITRATES[1]} kbit/s",
     )
     sample_rate: int | None = setting(
         None,

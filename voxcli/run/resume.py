@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from voxcli.audio.formats import has_bitrate
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import LOCK_NAME, one_name
 from voxcli.files.read import content_digest
@@ -237,7 +238,10 @@ class Fingerprints:
         """Return the digest of a job's voice files (None if it has none) and its settings by name."""
         parts = (job.ref, job.prompt_audio, job.voice)
         voice = _digest([path and self._content(path) for path in parts]) if any(parts) else None
-        return voice, _named(job.settings) | {"format": job.format}
+        settings = job.settings
+        if settings.bitrate is not None and not has_bitrate(job.format):
+            settings = replace(settings, bitrate=None)
+        return voice, _named(settings) | {"format": job.format}
 
     def _content(self, path: Path) -> str:
         if path not in self._contents:

@@ -101,7 +101,7 @@ async def send_stream(connection: Connection, speech: Speech, events: bool) -> N
     event = await speech.next()
     rate = event.rate if isinstance(event, Sound) else event.result.sample_rate
     assert rate is not None, "the result of a stream has its rate"
-    encoder = StreamEncoder(rate, speech.task.format)
+    encoder = StreamEncoder(rate, speech.task.format, speech.task.utterance.job.settings.bitrate)
     media_type = "text/event-stream" if events else content_type(speech.task.format, rate)
     about = {"x-voxcpm2-seed": str(speech.seed), "x-voxcpm2-sample-rate": str(rate)}
     await connection.start(media_type, about)

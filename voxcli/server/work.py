@@ -118,7 +118,9 @@ class FileWork(Work):
         if self.task.format == RAW:
             content = pcm16(audio.samples).tobytes()
         else:
-            content = encode_audio(audio.samples, audio.rate, format=self.task.format)
+            content = encode_audio(
+                audio.samples, audio.rate, format=self.task.format, bitrate=self.running.job.settings.bitrate
+            )
         return Done(self.id, result_of(self.running, audio, "", None), content)
 
 
