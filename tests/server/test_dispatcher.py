@@ -15,7 +15,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance, prepare
 from voxcli.jobs.result import Result
 from voxcli.jobs.settings import Settings
-from voxcli.server.dispatcher import HOLD, RELEASE, Dispatcher, Speech
+from voxcli.server.dispatcher import AT_ONCE, HOLD, RELEASE, Dispatcher, Speech
 from voxcli.server.errors import ApiError
 from voxcli.server.messages import Done, EngineStatus, Failed, Sound, Stopped, Task
 from voxcli.server.metrics import Metrics
@@ -162,6 +162,21 @@ def test_an_error_of_the_engine_is_raised_and_nothing_is_cancelled() -> None:
                 dispatcher.deliver([Failed(speech.task.id, SynthesisError("no patch"))])
                 await speech.next()
         assert engines.cancelled == [] and dispatcher.open == 0
+
+    run(test())
+
+
+def test_sounds_that_have_waited_together_are_sent_together() -> None:
+    async def test() -> None:
+        dispatcher = Dispatcher(Engines(), Metrics(), 0)
+        async with dispatcher.speech(utterance(), "pcm", stream=True) as speech:
+            blocks = [np.full(AT_ONCE // 16, value, np.float32) for value in range(6)]  # a quarter of AT_ONCE each
+            sounds = [Sound(speech.task.id, block, RATE) for block in blocks]
+            dispatcher.deliver([*sounds, done(speech.task.id)])
+            for expected in (blocks[:4], blocks[4:]):
+                event = await speech.next()
+                assert isinstance(event, Sound) and np.array_equal(event.samples, np.concatenate(expected))
+            assert isinstance(await speech.next(), Done)
 
     run(test())
 

@@ -67,7 +67,7 @@ class Running:
             engine.step()
         engine.check_integrity()
         assert engine.scheduler.pool.free == engine.scheduler.pool.total and not engine.state.owned
-        assert engine.streams.contexts.used == 0
+        assert engine.streams.open == 0
         assert not self.thread._works and not self.thread._owners and not self.thread._turns
 
 

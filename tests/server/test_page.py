@@ -63,8 +63,7 @@ def test_speech_is_heard_and_can_be_saved_by_keyboard_alone(page: Browser) -> No
     page.wait("!document.getElementById('player').hidden", 120)
     assert re.fullmatch(r"\d+\.\d s of audio\.", page.run(f"return {STATUS}"))
     assert page.run("return document.getElementById('save').href").startswith("blob:")
-    size = "fetch(document.getElementById('save').href).then((got) => got.arrayBuffer())"
-    page.wait(f"(window.got ??= (window.got = 0, {size}.then((all) => window.got = all.byteLength), 0)) > 44 * 2", 10)
+    page.wait("document.getElementById('player').duration > 1", 10)
 
 
 def test_it_can_be_stopped(page: Browser) -> None:

@@ -49,4 +49,4 @@ def test_steps_and_prefills_run_in_every_number_with_the_usual_solver(
     assert steps.keys() == {(count, solver) for count in (1, 2, 4, 5)}
     assert prefills == {1: 2, 2: 2, 4: 2, 5: 2}, "a prefill is captured when its size occurs for the second time"
     engine.check_integrity()
-    assert not engine.has_work and engine.streams.contexts.used == 0
+    assert not engine.has_work and engine.streams.open == 0

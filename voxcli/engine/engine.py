@@ -56,7 +56,7 @@ class Engine:
         self.model, self.config, self._notify = model, config, notify
         on_cuda = model.device.type == "cuda"
         self.audio = AudioStage(model, config.decode_clips or (1 if model.device.type == "cpu" else 16))
-        self.streams = StreamStage(model)
+        self.streams = StreamStage(model, self.audio.decoder)
         self._warm_up = WarmUp(model, self.audio.decoder.fused) if on_cuda and config.graphs is not False else None
         self.runner = self._make_runner(config.max_batch or default_batch(model.device, config.requests))
         self.state, self.cache = self.runner.state, self.runner.cache

@@ -1,85 +1,37 @@
-"""Audio of requests that stream: the new patches of all of them, decoded in one stateful call a step.
+"""Audio of requests that stream, decoded while they are generated. The samples equal those of decoding the whole clip.
 
-Each stream has its own context of the decoder's convolutions (`StreamContexts`), so patches decoded one after another
-join to the audio of the whole. On CUDA the decode runs beside the next step and its result is read one step late, as
-the flags are. On a CPU streams are decoded one by one: nothing is gained there by more at once, and so the last bits of
-a stream do not depend on the others.
+On CUDA the new patches of all streams are decoded in one call of the fused decoder, beside the next step; the result is
+read one step late, as the flags are. That decoder has no state: each call begins as many patches earlier as reach the
+new samples, and the samples of those are cut off. They are a smaller part of a larger piece, so a stream that is well
+ahead of its listener gets several patches at once. On other devices each stream has a decoder state of its own, and
+its patches are decoded one by one: nothing is gained there by more at once, and so no bit depends on other streams.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from collections.abc import Sequence as Seq
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.nn.utils.rnn import pad_sequence
 
-from voxcli.engine.decode import CONTEXT_PATCHES
+from voxcli.engine.decode import CONTEXT_PATCHES, MAX_CALL_BYTES, AudioDecoder
 from voxcli.engine.request import StopReason
 from voxcli.engine.sequence import Sequence
-from voxcli.engine.transfer import Download, check_device, upload
+from voxcli.engine.transfer import Download, check_device
 from voxcli.errors import in_one_line
-from voxcli.model.vaeconv import State
+from voxcli.model.vaeconv import State, parts
 from voxcli.model.voxcpm2 import VoxCPM2
 
-FIRST_ROWS = 4  # streams that there is room for at first; doubled whenever there are more
+PIECES = ((4, 1), (8, 2))  # (patches decoded before, patches of the next piece): latency counts at first
+LARGE_PIECE = 4  # patches of a piece after those
 
-
-class StreamContexts:
-    """The decoder's context of many streams: for each convolution one tensor, float32[rows, channels, samples]."""
-
-    def __init__(self) -> None:
-        self.rows = FIRST_ROWS
-        self._free = list(range(FIRST_ROWS))
-        self._pools: dict[int, torch.Tensor] = {}
-
-    def acquire(self) -> int:
-        """Take a row, which begins with silence."""
-        if not self._free:
-            self._free = list(range(self.rows, 2 * self.rows))
-            self._pools = {conv: torch.cat((pool, torch.zeros_like(pool))) for conv, pool in self._pools.items()}
-            self.rows *= 2
-        row = self._free.pop()
-        for pool in self._pools.values():
-            pool[row].zero_()
-        return row
-
-    def release(self, row: int) -> None:
-        self._free.append(row)
-
-    @property
-    def used(self) -> int:
-        return self.rows - len(self._free)
-
-    def of(self, rows: torch.Tensor) -> RowContexts:
-        """The contexts of some rows, int64[n] on the device, as a state of the decoder."""
-        return RowContexts(self, rows)
-
-    def read(self, conv: int, rows: torch.Tensor) -> torch.Tensor | None:
-        return self._pools[conv][rows] if conv in self._pools else None
-
-    def write(self, conv: int, rows: torch.Tensor, value: torch.Tensor) -> None:
-        if conv not in self._pools:
-            self._pools[conv] = value.new_zeros(self.rows, *value.shape[1:])
-        self._pools[conv][rows] = value
-
-
-class RowContexts(State):
-    """Read from the pools; written back by `commit` only, so that a call that fails leaves them as they were."""
-
-    def __init__(self, contexts: StreamContexts, rows: torch.Tensor):
-        super().__init__()
-        self._contexts, self._rows = contexts, rows
-
-    def get(self, conv: int, default: Any = None) -> Any:
-        return self._contexts.read(conv, self._rows)
-
-    def commit(self) -> None:
-        for conv, value in self.items():
-            self._contexts.write(conv, self._rows, value)
+Latents = Callable[[Seq[Sequence], Seq[int]], Seq[torch.Tensor]]  # see `Engine._latents`
 
 
 @dataclass(eq=False)
@@ -87,21 +39,24 @@ class Stream:
     """A stream.
 
     sent:       patches that were queued for decoding.
-    on_the_way: blocks whose audio is not there yet.
-    ended:      why its request ended, and its latents; its last blocks may still be on their way.
+    on_the_way: pieces whose audio is not there yet.
+    state:      of the decoder, where it has one.
+    rest:       all patches of a finished request, some of which are to be decoded.
+    ended:      why its request ended, and its latents; its last pieces may still be on their way.
     """
 
     sequence: Sequence
-    row: int
     sent: int = 0
     on_the_way: int = 0
+    state: State = field(default_factory=dict)
+    rest: torch.Tensor | None = None
     ended: tuple[StopReason, Download] | None = None
     closed: bool = False
 
 
 @dataclass(frozen=True, eq=False)
 class Ended:
-    """A request whose last block was handed out, with its latents on the CPU, or that failed."""
+    """A request whose last audio was handed out, with its latents on the CPU, or that failed."""
 
     sequence: Sequence
     reason: StopReason = "error"
@@ -110,123 +65,168 @@ class Ended:
 
 
 @dataclass(frozen=True, eq=False)
-class _Group:
-    """Blocks on their way to the CPU. finite: for each stream, whether its patches and its audio are."""
+class _Piece:
+    """Patches of a stream to decode, float32[n, patch_size, feat_dim] on the device; the audio of the first `cut` is
+    not wanted.
+    """
 
-    streams: list[Stream]
-    patches: torch.Tensor  # held while another CUDA stream reads it
+    stream: Stream
+    patches: torch.Tensor
+    cut: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Group:
+    """Pieces whose audio is on its way to the CPU, one after the other. finite: of each, whether its patches are."""
+
+    pieces: list[_Piece]
+    lengths: list[int]
     audio: Download
     finite: Download
 
 
 class StreamStage:
-    """The streams of an engine. together: all streams are decoded in one call."""
+    """The streams of an engine. Their audio goes to `Request.on_audio`."""
 
-    def __init__(self, model: VoxCPM2):
+    def __init__(self, model: VoxCPM2, decoder: AudioDecoder):
         self.model = model
-        self.contexts = StreamContexts()
-        self.together = model.device.type == "cuda"
+        self.decoder = decoder
+        self._reach = math.ceil(
+            context_frames(model) / model.config.patch_size
+        )  # patches before a sample that reach it
         self._open: dict[str, Stream] = {}
         self._on_the_way: deque[_Group] = deque()
         self._failed: list[Ended] = []
         self._cuda_stream = torch.cuda.Stream(model.device) if model.device.type == "cuda" else None
 
     def __len__(self) -> int:
-        """Streams whose last blocks are on their way."""
+        """Streams of finished requests."""
         return sum(stream.ended is not None for stream in self._open.values())
 
-    def step(self, running: Seq[Sequence], latents: Callable[[Seq[Sequence], Seq[int]], Seq[torch.Tensor]]) -> None:
-        """Queue the decode of the new patches of running requests that stream. latents: see `Engine._latents`."""
-        streams = [self._of(s) for s in running if s.request.on_audio is not None and s.patches]
-        new = latents([stream.sequence for stream in streams], [stream.sent for stream in streams])
-        groups: dict[int, list[tuple[Stream, torch.Tensor]]] = {}
-        for stream, patches in zip(streams, new, strict=True):
-            if len(patches):
-                groups.setdefault(len(patches), []).append((stream, patches))
-                stream.sent += len(patches)
+    @property
+    def open(self) -> int:
+        return len(self._open)
+
+    def step(self, running: Seq[Sequence], latents: Latents) -> None:
+        """Queue the decode of new patches, and hand out the audio of those queued before."""
         before = len(self._on_the_way)
-        for group in groups.values():
-            at_once = len(group) if self.together else 1
-            for start in range(0, len(group), at_once):
-                part = group[start : start + at_once]
-                self._start([stream for stream, _ in part], torch.stack([patches for _, patches in part]))
-        # Blocks of this step are read after the next one, which is queued before the CPU waits for them.
+        pieces = [self._piece(stream, stream.rest, 0) for stream in self._open.values() if stream.rest is not None]
+        due = [stream for stream in map(self._of, filter(_streams, running)) if self._is_due(stream)]
+        first = [self._first(stream) for stream in due]
+        for stream, patches, start in zip(due, latents([s.sequence for s in due], first), first, strict=True):
+            pieces.append(self._piece(stream, patches, start))
+        for group in self._groups(pieces):
+            self._start(group)
+        # Audio of this step is read after the next one, which is queued before the CPU waits for it.
         self._hand_out(keep=len(self._on_the_way) - before)
 
     def finish(self, sequence: Sequence, reason: StopReason, latents: torch.Tensor) -> None:
         """The request has all of its patches. latents: float32[patches, patch_size, feat_dim] on the device."""
-        self._of(sequence).ended = reason, Download(latents)
+        stream = self._of(sequence)
+        stream.ended = reason, Download(latents)
+        if stream.sent < len(latents):
+            stream.rest = latents
 
     def close(self, request_id: str) -> Sequence | None:
-        """Forget a stream; blocks on their way are dropped. Returns its sequence if there is one of that id."""
+        """Forget a stream; audio on its way is dropped. Returns its sequence if there is one of that id."""
         stream = self._open.pop(request_id, None)
         if stream is None:
             return None
         stream.closed = True
-        self.contexts.release(stream.row)
         return stream.sequence
 
     def ended(self) -> list[Ended]:
         """Take the requests that have ended, or failed, since the last call."""
-        done = [stream for stream in self._open.values() if stream.ended is not None and not stream.on_the_way]
-        failed, self._failed = self._failed, []
-        for stream in done:
-            assert stream.ended is not None
-            failed.append(Ended(stream.sequence, stream.ended[0], stream.ended[1].wait()))
-            self.close(stream.sequence.request_id)
-        return failed
+        ended, self._failed = self._failed, []
+        for stream in list(self._open.values()):
+            if stream.ended is not None and not stream.on_the_way and stream.rest is None:
+                ended.append(Ended(stream.sequence, stream.ended[0], stream.ended[1].wait()))
+                self.close(stream.sequence.request_id)
+        return ended
 
+    # -- pieces -----------------------------------------------------------------------------------------------------
     def _of(self, sequence: Sequence) -> Stream:
-        """The stream of a request, opened when it is first asked for."""
-        stream = self._open.get(sequence.request_id)
-        if stream is None:
-            with self._beside():
-                stream = self._open[sequence.request_id] = Stream(sequence, self.contexts.acquire())
-                prompt = sequence.request.prompt
-                if prompt.continues:  # its audio is not heard
-                    self._decoded([stream], prompt.patches[None, -CONTEXT_PATCHES:].to(self.model.device))
-        return stream
+        return self._open.setdefault(sequence.request_id, Stream(sequence))
 
-    def _start(self, streams: list[Stream], patches: torch.Tensor) -> None:
+    def _is_due(self, stream: Stream) -> bool:
+        wanted = next((size for before, size in PIECES if stream.sent < before), LARGE_PIECE)
+        return stream.sequence.patches - stream.sent >= (wanted if self.decoder.fused is not None else 1)
+
+    def _first(self, stream: Stream) -> int:
+        """The first patch that a call needs: one that reaches the new ones, without a state."""
+        return max(0, stream.sent - self._reach) if self.decoder.fused is not None else stream.sent
+
+    def _piece(self, stream: Stream, patches: torch.Tensor, start: int) -> _Piece:
+        """patches: of the stream from index `start` on, with all new ones."""
+        first, end = self._first(stream), start + len(patches)
+        patches, cut = patches[first - start :], stream.sent - first
+        prompt = stream.sequence.request.prompt
+        if prompt.continues and first == 0:  # the audio of the prompt's end is not heard
+            before = prompt.patches[-CONTEXT_PATCHES:].to(patches.device)
+            patches, cut = torch.cat((before, patches)), cut + len(before)
+        stream.sent, stream.rest = end, None
+        return _Piece(stream, patches, cut)
+
+    def _groups(self, pieces: list[_Piece]) -> list[list[_Piece]]:
+        """What is decoded in one call each: all of them, as far as memory allows, or one by one."""
+        at_once = 1
+        if self.decoder.fused is not None and pieces:
+            frames = max(len(piece.patches) for piece in pieces) * self.model.config.patch_size
+            at_once = max(1, MAX_CALL_BYTES // (frames * self.decoder.fused.bytes_per_frame))
+        return [pieces[start : start + at_once] for start in range(0, len(pieces), at_once)]
+
+    # -- audio ------------------------------------------------------------------------------------------------------
+    def _start(self, pieces: list[_Piece]) -> None:
+        samples = self.model.patch_samples
         try:
             with self._beside():
-                audio = self._decoded(streams, patches)
-                finite = torch.stack((patches.flatten(1).sum(1).isfinite(), audio.sum(1).isfinite()), 1)
-                group = _Group(streams, patches, Download(audio), Download(finite))
+                padded = pad_sequence([piece.patches for piece in pieces], batch_first=True)
+                audio = self._decoded(pieces, padded.flatten(1, 2))
+                wanted = [
+                    row[piece.cut * samples : len(piece.patches) * samples]
+                    for piece, row in zip(pieces, audio, strict=True)
+                ]
+                finite = Download(padded.flatten(1).sum(1).isfinite())
+                group = _Group(pieces, [len(part) for part in wanted], Download(torch.cat(wanted)), finite)
         except Exception as error:
             check_device(self.model.device, error)
-            if len(streams) > 1:
-                for index, stream in enumerate(streams):
-                    self._start([stream], patches[index : index + 1])
+            if len(pieces) > 1:
+                for piece in pieces:
+                    self._start([piece])
             else:
-                self._fail(streams[0], f"audio decode failed: {in_one_line(error)}")
+                self._fail(pieces[0].stream, f"audio decode failed: {in_one_line(error)}")
             return
-        for stream in streams:
-            stream.on_the_way += 1
+        for piece in pieces:
+            piece.stream.on_the_way += 1
         self._on_the_way.append(group)
 
-    def _decoded(self, streams: list[Stream], patches: torch.Tensor) -> torch.Tensor:
-        """patches: float32[streams, n, patch_size, feat_dim]; audio: float32[streams, n * patch_samples]."""
-        state = self.contexts.of(upload(torch.tensor([stream.row for stream in streams]), self.model.device))
-        audio = self.model.audio_vae.decode(patches.flatten(1, 2), state)
-        state.commit()
-        return audio
+    def _decoded(self, pieces: list[_Piece], frames: torch.Tensor) -> torch.Tensor:
+        """frames: float32[pieces, frames, feat_dim]; audio: float32[pieces, samples]."""
+        if self.decoder.fused is not None:
+            return self.decoder.fused(frames)
+        return self.model.audio_vae.decode(frames.to(self.model.device), pieces[0].stream.state)
 
     def _hand_out(self, keep: int) -> None:
-        """Hand out blocks, in order. All but the newest `keep` groups are waited for."""
+        """Hand out audio, in order. All but the newest `keep` groups are waited for."""
         while self._on_the_way and (len(self._on_the_way) > keep or self._on_the_way[0].finite.ready):
             group = self._on_the_way.popleft()
-            finite, audio = group.finite.wait().tolist(), group.audio.wait().numpy()
-            for stream, (patches, sound), samples in zip(group.streams, finite, audio, strict=True):
-                stream.on_the_way -= 1
-                if stream.closed:
-                    continue
-                if sound:
-                    assert stream.sequence.request.on_audio is not None
-                    # A copy: a view would keep the audio of the whole group in memory.
-                    stream.sequence.request.on_audio(samples.copy() if len(group.streams) > 1 else samples)
-                elif patches:  # else the step's own flag ends the request
-                    self._fail(stream, "the model produced audio that is not finite")
+            finite, audio = group.finite.wait().tolist(), group.audio.wait().split(group.lengths)
+            for piece, fine, samples in zip(group.pieces, finite, audio, strict=True):
+                piece.stream.on_the_way -= 1
+                if not piece.stream.closed and fine:  # else the step's own flag ends the request
+                    self._hear(piece, samples)
+
+    def _hear(self, piece: _Piece, samples: torch.Tensor) -> None:
+        if not samples.isfinite().all() and self.decoder.fused is not None:
+            # 16 bit may have overflowed; float32 does not
+            [whole] = self.decoder.decode([piece.patches], exact=True)
+            samples = whole[piece.cut * self.model.patch_samples :].cpu()
+        if samples.isfinite().all():
+            on_audio = piece.stream.sequence.request.on_audio
+            assert on_audio is not None, "only requests that stream are here"
+            on_audio(samples.clone().numpy())  # a view would keep the audio of the whole group in memory
+        else:
+            self._fail(piece.stream, "the model produced audio that is not finite")
 
     def _fail(self, stream: Stream, error: str) -> None:
         self._failed.append(Ended(stream.sequence, error=error))
@@ -238,3 +238,18 @@ class StreamStage:
             return nullcontext()
         self._cuda_stream.wait_stream(torch.cuda.current_stream(self.model.device))
         return torch.cuda.stream(self._cuda_stream)
+
+
+def context_frames(model: VoxCPM2) -> int:
+    """The number of latent frames before a sample's own that reach it through the audio decoder."""
+    decoder = model.audio_vae.decoder
+    *_, last = parts(decoder.model)
+    reach = last.context  # in samples of the output
+    for block in reversed(parts(decoder.model[decoder.first : decoder.first + decoder.blocks])):
+        _, up, *units = parts(block.block)
+        reach = math.ceil((reach + sum(unit.block[1].context for unit in units)) / up.stride) + 1
+    return reach + sum(conv.context for conv in parts(decoder.model[: decoder.first]))
+
+
+def _streams(sequence: Sequence) -> bool:
+    return sequence.request.on_audio is not None and sequence.patches > 0

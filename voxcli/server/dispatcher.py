@@ -17,6 +17,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
+import numpy as np
+
 from voxcli.audio.read import Recording
 from voxcli.errors import VoxError
 from voxcli.jobs.plan import Utterance
@@ -26,6 +28,7 @@ from voxcli.server.metrics import Metrics
 from voxcli.voices.store import Latents
 
 MAX_AUDIO_S = 4 * 3600.0  # expected seconds of audio of all requests that are admitted
+AT_ONCE = 1 << 17  # bytes of audio that are sent together where they have waited together
 HOLD, RELEASE = 4 << 20, 1 << 20  # bytes of unsent audio at which a stream's next segment waits, and goes on
 
 
@@ -99,6 +102,7 @@ class Speech:
             await self._arrived.wait()
         event = self._events.popleft()
         if isinstance(event, Sound):
+            event = self._with_the_next(event)
             self._unread -= event.samples.nbytes
             if self._held and self._unread < RELEASE:
                 self._held = False
@@ -107,6 +111,17 @@ class Speech:
             raise event.error
         assert isinstance(event, Sound | Done), event
         return event
+
+    def _with_the_next(self, sound: Sound) -> Sound:
+        """Take the sounds that follow as well, as far as they make one send."""
+        blocks, size = [sound.samples], sound.samples.nbytes
+        while self._events and isinstance(following := self._events[0], Sound):
+            size += following.samples.nbytes
+            if size > AT_ONCE:
+                break
+            blocks.append(following.samples)
+            self._events.popleft()
+        return sound if len(blocks) == 1 else Sound(sound.id, np.concatenate(blocks), sound.rate)
 
     async def done(self) -> Done:
         """The end of a request that does not stream. Raises the error of one that failed."""
