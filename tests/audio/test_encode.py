@@ -30,7 +30,7 @@ def with_length(flac: bytes) -> bytes:
     return bytes(head)
 
 
-@pytest.mark.parametrize("format", ["flac", "ogg"])
+@pytest.mark.parametrize("format", ["flac", "ogg", "opus"])
 def test_what_is_streamed_sounds_as_the_file(format: str) -> None:
     streamed, file = b"".join(parts(format)), encode_audio(SOUND, RATE, format=format)
     whole, _ = soundfile.read(io.BytesIO(with_length(streamed) if format == "flac" else streamed))
@@ -61,7 +61,7 @@ def test_a_stream_without_sound_has_a_header_only() -> None:
 
 
 def test_what_can_not_be_streamed_is_refused() -> None:
-    with pytest.raises(InputError, match=r"^wav24 can't be streamed, only pcm, wav, flac, ogg, mp3$"):
+    with pytest.raises(InputError, match=r"^wav24 can't be streamed, only pcm, wav, flac, ogg, opus, mp3$"):
         StreamEncoder(RATE, "wav24")
     with pytest.raises(
         InputError, match=r"^ogg supports the sample rates 8000, 12000, 16000, 24000, 48000, not 44100$"

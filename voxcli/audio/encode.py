@@ -17,7 +17,7 @@ from voxcli.errors import InputError
 __all__ = ["RAW", "STREAMED", "StreamEncoder"]
 
 RAW = "pcm"  # bare samples: 16 bit, little endian, mono
-STREAMED = (RAW, "wav", "flac", "ogg", "mp3")  # formats whose beginning does not depend on their length
+STREAMED = (RAW, "wav", "flac", "ogg", "opus", "mp3")  # formats whose beginning does not depend on their length
 
 Samples = NDArray[np.float32]
 
