@@ -3,17 +3,26 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive, Scope, Send
 
+from tests.server.test_dispatcher import Engines
+from voxcli.jobs.plan import Utterance
+from voxcli.jobs.settings import DEFAULTS
+from voxcli.jobs.speaker import FULL
 from voxcli.server import guard as guard_module
+from voxcli.server.app import Endpoints, Model, build_app
+from voxcli.server.dispatcher import Dispatcher
 from voxcli.server.errors import ApiError
 from voxcli.server.guard import MAX_BODY, Access, Guard
 from voxcli.server.metrics import Metrics
-from voxcli.server.responses import ClientGone
+from voxcli.server.planning import Planner as PlannerOfTheServer
+from voxcli.server.schema import SpeechRequest
+from voxcli.server.voices import VoiceEndpoints
 
 BEARER = {"authorization": "Bearer secret"}
 
@@ -165,8 +174,60 @@ def test_an_unexpected_error_is_one_line_and_no_traceback() -> None:
     assert notes == ["POST /x: unexpected ZeroDivisionError: a b"]
 
 
-def test_a_client_that_left_is_no_error() -> None:
-    async def left(scope: Scope, receive: Receive, send: Send) -> None:
-        raise ClientGone
+class Planner:
+    """Fails as nothing should."""
 
-    assert answer(left) == (0, {}, None, [])
+    def speech(self, asked: SpeechRequest, identity: str) -> Utterance:
+        raise ZeroDivisionError("a\nb")
+
+
+def whole_app(notes: list[str], metrics: Metrics, planner: Any = None) -> Any:
+    endpoints = Endpoints(Model("m", "m", 0), planner or Planner(), Dispatcher(Engines(), metrics, 1))
+    return build_app(endpoints, VoiceEndpoints(Engines(), str, Path(), endpoints.plan), Access(), notes.append)
+
+
+async def ask(app: Any, *messages: Message) -> list[Message]:
+    """POST a body to the speech path; after the messages the client is gone."""
+    sent: list[Message] = []
+    waiting = list(messages)
+
+    async def receive() -> Message:
+        return waiting.pop(0) if waiting else {"type": "http.disconnect"}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/audio/speech", "headers": [], "query_string": b""}
+    await app(scope, receive, send)
+    return sent
+
+
+BODY = {"type": "http.request", "body": b'{"input": "Hi."}', "more_body": False}
+
+
+def test_an_unexpected_error_of_an_endpoint_is_one_line_of_json() -> None:
+    notes: list[str] = []
+    metrics = Metrics()
+
+    async def test() -> list[Message]:
+        return await ask(whole_app(notes, metrics), BODY)
+
+    start, body = asyncio.run(test())
+    assert start["status"] == 500
+    assert json.loads(body["body"])["error"]["message"] == "unexpected ZeroDivisionError: a b"
+    assert notes == ["POST /v1/audio/speech: unexpected ZeroDivisionError: a b"]
+    assert metrics.requests == {("/v1/audio/speech", 500): 1}
+
+
+@pytest.mark.parametrize("messages", [(), (BODY,)], ids=["before its body", "before its answer"])
+def test_a_client_that_left_is_no_error(messages: tuple[Message, ...]) -> None:
+    notes: list[str] = []
+    metrics = Metrics()
+
+    async def test() -> None:
+        planner = PlannerOfTheServer(DEFAULTS, FULL, Path())
+        await ask(whole_app(notes, metrics, planner), *messages)
+
+    asyncio.run(test())
+    assert notes == [] and metrics.requests == {("/v1/audio/speech", 499): 1}
+    assert metrics.cancelled == len(messages)

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -16,12 +17,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from voxcli.errors import VoxError
+from voxcli.errors import VoxError, as_vox_error
 from voxcli.jobs.plan import Utterance
 from voxcli.server.batch import BatchAnswer, read_lines
 from voxcli.server.dispatcher import Dispatcher
 from voxcli.server.errors import ApiError, as_api_error
-from voxcli.server.guard import Access, Guard
+from voxcli.server.guard import GONE, Access, Guard
 from voxcli.server.metrics import CONTENT_TYPE
 from voxcli.server.openapi import openapi
 from voxcli.server.page import page
@@ -132,14 +133,18 @@ class SpeechAnswer:
         connection = Connection(receive, send)
         streams = self._streams is not None
         try:
-            async with self._dispatcher.speech(self._utterance, self._format, stream=streams) as speech:
-                if streams:
-                    answer = send_stream(connection, speech, events=self._streams == "sse")
-                else:
-                    answer = send_file(connection, speech)
-                await connection.while_there(answer)
+            with suppress(ClientGone):
+                await self._answer(connection, streams)
         finally:
             remove_recordings(self._utterance.job)
+
+    async def _answer(self, connection: Connection, streams: bool) -> None:
+        async with self._dispatcher.speech(self._utterance, self._format, stream=streams) as speech:
+            if streams:
+                answer = send_stream(connection, speech, events=self._streams == "sse")
+            else:
+                answer = send_file(connection, speech)
+            await connection.while_there(answer)
 
 
 async def read_body(request: Request) -> bytes:
@@ -153,6 +158,15 @@ async def on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, VoxError)
     failure = as_api_error(error)
     return JSONResponse(failure.as_dict(), failure.status, failure.headers)
+
+
+async def on_client_gone(request: Request, error: Exception) -> Response:
+    return Response(status_code=GONE)  # for the metrics: nobody reads it
+
+
+async def on_unexpected(request: Request, error: Exception) -> Response:
+    failure = as_api_error(as_vox_error(error))
+    return JSONResponse(failure.as_dict(), failure.status)
 
 
 async def on_http_error(request: Request, error: Exception) -> Response:
@@ -178,5 +192,7 @@ def build_app(endpoints: Endpoints, voices: VoiceEndpoints, access: Access, noti
         Route("/v1/audio/voices", voices.create, methods=["POST"]),
         Route("/v1/audio/voices/{name}", voices.delete, methods=["DELETE"]),
     ]
-    app = Starlette(routes=routes, exception_handlers={VoxError: on_error, HTTPException: on_http_error})
+    handlers: dict[Any, Any] = {VoxError: on_error, HTTPException: on_http_error}
+    handlers |= {ClientGone: on_client_gone, Exception: on_unexpected}
+    app = Starlette(routes=routes, exception_handlers=handlers)
     return Guard(app, access, endpoints.dispatcher.metrics, notify)

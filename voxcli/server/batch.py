@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from voxcli.server.dispatcher import Dispatcher
 from voxcli.server.errors import ApiError, as_api_error
 from voxcli.server.messages import Done
 from voxcli.server.planning import remove_recordings
-from voxcli.server.responses import Connection
+from voxcli.server.responses import ClientGone, Connection
 from voxcli.server.schema import BatchLine, parsed
 
 MAX_LINES = 1_000
@@ -58,7 +59,8 @@ class BatchAnswer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         connection = Connection(receive, send)
-        await connection.while_there(self._answer(connection))
+        with suppress(ClientGone):
+            await connection.while_there(self._answer(connection))
 
     async def _answer(self, connection: Connection) -> None:
         await connection.start(MEDIA_TYPE, {})

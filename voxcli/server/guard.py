@@ -20,12 +20,12 @@ from voxcli.errors import as_vox_error
 from voxcli.server.errors import ApiError, as_api_error
 from voxcli.server.metrics import Metrics
 from voxcli.server.planning import MAX_UPLOAD
-from voxcli.server.responses import ClientGone
 
 MAX_BODY = 2 * MAX_UPLOAD  # bytes: a recording in base64, and a text
 LARGE_BODY, MAX_LARGE = 1 << 20, 8  # bytes above which a body counts as large, and how many are read at once
 BODY_S = 30.0  # seconds without a byte of a body after which its client is given up
 REQUEST_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
+GONE = 499  # the status of a request whose client left, in the metrics
 OPEN_PATHS = ("/health",)  # need no key
 READING = ("GET", "HEAD", "OPTIONS")
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -103,8 +103,6 @@ class Guard:
             body.check(headers)
             self._access.check(scope["method"], scope["path"], headers)
             await self._app(scope, body.receive, answer.send)
-        except ClientGone:
-            answer.status = answer.status or 499
         except Exception as error:
             self._notify(f"{scope['method']} {scope['path']}: {as_vox_error(error)}")
             if answer.status is None:
@@ -114,7 +112,7 @@ class Guard:
         finally:
             body.close()
             route = scope.get("route")
-            self._metrics.requests[getattr(route, "path", "other"), answer.status or 0] += 1
+            self._metrics.requests[getattr(route, "path", "other"), answer.status or GONE] += 1
 
 
 class _Answer:
