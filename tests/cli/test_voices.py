@@ -55,6 +55,37 @@ def test_with_its_words_a_voice_is_gone_on_from() -> None:
     assert np.array_equal(sound("out/a.wav"), sound("b.wav"))
 
 
+def test_a_cast_over_a_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["voices", "add", "anna", "--ref", "v.wav"]) == 0
+    t = np.arange(16_000 * 2) / 16_000
+    soundfile.write("guard.wav", (0.3 * np.sin(2 * np.pi * 90 * t)).astype(np.float32), 16_000)
+    cast = 'Guard: {ref: guard.wav, control: gruff}\nAnna: {voice: anna, steps: 3}\nOld Bob: {control: "an old man"}\n'
+    Path("cast.yaml").write_text(cast)
+    lines = ["id;character;text", "1;Guard;Halt!", "2;Anna;It is me.", "3;Old Bob;So.", "4;;Nobody."]
+    Path("lines.csv").write_text("\n".join(lines))
+    command = ["batch", "lines.csv", "-o", "out", "--cast", "cast.yaml", *SHORT]
+    assert run(command) == 0
+    alone = {
+        "1": ["Halt!", "--ref", "guard.wav", "--control", "gruff", *SHORT],
+        "2": ["It is me.", "--voice", "anna", *SHORT, "--steps", "3"],
+        "3": ["So.", "--control", "an old man", *SHORT],
+        "4": ["Nobody.", *SHORT],
+    }
+    for name, options in alone.items():
+        assert run(["synth", *options, "-o", "alone.wav"]) == 0
+        assert Path("alone.wav").read_bytes() == Path("out", f"{name}.wav").read_bytes(), name
+    Path("cast.yaml").write_text(cast.replace("gruff", "soft"))
+    capsys.readouterr()
+    assert run(command) == 0
+    assert "3 lines done before" in capsys.readouterr().err, "only the guard's line is spoken again"
+    Path("cast.yaml").write_text("Guard: {ref: lost.wav}\nAnna: {}\nOld Bob: {}\n")
+    assert run(command) == 2
+    assert "lost.wav: no such file" in capsys.readouterr().err
+    Path("cast.yaml").write_text("Guard: {}\nOld Bob: {}\n")
+    assert run(command) == 2
+    assert "line 3: no character 'Anna' in cast.yaml; there are 'Guard', 'Old Bob'" in capsys.readouterr().err
+
+
 def test_voices_in_a_manifest(tmp_path: Path) -> None:
     assert run(["voices", "add", "anna", "--ref", "v.wav"]) == 0
     Path("sub").mkdir()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from voxcli.cli.flatten import flatten, option
-from voxcli.cli.help import INPUT, OTHER, OUTPUT, RESUME, Command, examples
+from voxcli.cli.help import INPUT, OTHER, OUTPUT, RESUME, VOICE, Command, examples
 from voxcli.cli.options import (
     BatchModelOptions,
     Debug,
@@ -63,6 +63,15 @@ def batch(
     defaults: Annotated[
         Path | None,
         option(INPUT, "--defaults", metavar="FILE", help="YAML file with default values for fields of the lines."),
+    ] = None,
+    cast_file: Annotated[
+        Path | None,
+        option(
+            VOICE,
+            "--cast",
+            metavar="FILE",
+            help="YAML file with a voice, a manner and settings for each value of the column `character`.",
+        ),
     ] = None,
     input_format: InputFormat = None,
     encoding: Encoding = None,
@@ -126,6 +135,7 @@ def batch(
     from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import subtitles_named
     from voxcli.audio.formats import has_bitrate
+    from voxcli.inputs.cast import read_cast
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
     from voxcli.inputs.document import InputOptions, format_named
@@ -157,7 +167,11 @@ def batch(
         voice=named or (None if voice.ref else common.voice),
         control=voice.control or common.control,
         lexicon=lexicon_of(lexicon, inputs) or common.lexicon,
+        cast=read_cast(cast_file) if cast_file is not None else None,
     )
+    if common.cast is not None:
+        inputs.add(common.cast.path, "the cast")
+        check_voices(*common.cast.voices)
     check_voices(common.ref, common.prompt_audio, common.voice)
     rerun: RerunPolicy = "all" if force else "failed" if retry_failed else "changed"
     with timer(EARLIER):

@@ -51,14 +51,19 @@ class Header:
 
 
 class Columns:
-    """mapping: {field: column} of `--map`.  strict: an unknown name is a problem."""
+    """mapping: {field: column} of `--map`.  strict: an unknown name is a problem.  known: names of other columns."""
 
-    def __init__(self, mapping: Mapping[str, str] | None = None, *, strict: bool = False):
+    def __init__(self, mapping: Mapping[str, str] | None = None, *, strict: bool = False, known: Sequence[str] = ()):
         self.mapping = dict(mapping or {})
         self.strict = strict
+        self.known = known
         self.unused: Counter[str] = Counter()
         self._mapped = {_key(column): field for field, column in self.mapping.items()}
         self._known: dict[str, str | None] = {}
+
+    def is_known(self, name: str) -> bool:
+        """True for a column that is no field and has a use."""
+        return _key(name) in self.known
 
     def field(self, name: str) -> str | None:
         """Return the field that a column or key stands for; None if there is none."""
@@ -125,12 +130,12 @@ class Columns:
                 f"or the one to speak with --map text={shortened(likely) if likely else 'COLUMN'}"
             )
         if self.strict:
-            unknown = [name for name in names if name and self.field(name) is None]
+            unknown = [name for name in names if name and self.field(name) is None and not self.is_known(name)]
             if unknown:
                 raise InputError(f"unknown column {quoted(unknown[0])}{hint(unknown[0])} (--strict)")
 
     def _note(self, name: str) -> None:
-        if name in self.unused or len(self.unused) < MAX_NAMES:
+        if not self.is_known(name) and (name in self.unused or len(self.unused) < MAX_NAMES):
             self.unused[name] += 1
 
     def notes(self) -> list[str]:

@@ -17,12 +17,13 @@ from voxcli.audio.formats import DEFAULT_FORMAT, has_bitrate
 from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
 from voxcli.files.located import located
 from voxcli.files.names import one_name, unusable_name
+from voxcli.inputs.cast import COLUMN, Cast
 from voxcli.inputs.columns import Columns, likely_text
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
 from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
-from voxcli.inputs.rows import NOTHING, RawRow, Remarks, row_of
+from voxcli.inputs.rows import RawRow, Remarks, row_of
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import gc_paused
@@ -64,6 +65,7 @@ class LineDefaults:
     voice: Path | None = None
     lexicon: Lexicon | None = None
     pause_after: float | None = None
+    cast: Cast | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,8 @@ def read_manifest(
     inputs.add_stream(sys.stdin, "the manifest") if source == STDIN else inputs.add(Path(source), "the manifest")
     if defaults.lexicon is not None and defaults.lexicon.source is not None:
         inputs.add(defaults.lexicon.source, "the lexicon")
-    columns, remarks = Columns(options.mapping, strict=options.strict), Remarks()
+    known = (COLUMN,) if defaults.cast is not None else ()
+    columns, remarks = Columns(options.mapping, strict=options.strict, known=known), Remarks()
     document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
     builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
     with gc_paused():
@@ -154,6 +157,8 @@ class _Builder:
         self.jobs: list[Job] = []
         self.problems = Problems()
         self._rows = 0
+        self._characters = False  # a line names one
+        self._strangers: dict[str, list[int]] = {}  # lines of unknown characters
         self._ids: dict[str, Job] = {}
         self._registry = OutputRegistry[Job | str]()
         self._folder = str(outputs.folder)
@@ -186,6 +191,7 @@ class _Builder:
             self.problems.add(raw.line, str(error))
             return
         try:
+            row = self._of_character(row, raw.line, extra)
             job = self._job(row, raw.line, extra)
         except InputError as error:
             self.problems.add(raw.line, str(error))
@@ -210,7 +216,10 @@ class _Builder:
     def _split(self, raw: RawRow) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Separate the fields of a JSON object, by their own names, from all else. Tables do this for their header."""
         fields, extra = self.columns.split(raw.fields)
-        return (fields | extra, NOTHING) if self.columns.strict else (fields, extra)
+        if not self.columns.strict:
+            return fields, extra
+        known = {name: value for name, value in extra.items() if self.columns.is_known(name)}
+        return fields | {name: value for name, value in extra.items() if name not in known}, known
 
     def _checked(self, fields: Mapping[str, Any], typed: bool) -> Mapping[str, Any]:
         """Validate fields; None is no value, quoted numbers and whole floats are numbers. Raises ValidationError."""
@@ -230,6 +239,11 @@ class _Builder:
 
     def finish(self) -> None:
         """Find the problems that depend on several lines."""
+        if self.defaults.cast is not None:
+            for character, lines in self._strangers.items():
+                self.problems.add(lines[0], self.defaults.cast.unknown(character, len(lines)))
+            if self.jobs and not self._characters:
+                self.problems.add(0, f"no line has a value in the column {COLUMN!r}, which --cast needs")
         for job in self.jobs:
             self.inputs.add_voices(job)
         for owner, found in self._registry.overwritten(self.inputs):
@@ -238,6 +252,21 @@ class _Builder:
             self._refuse(owner, f"is in the folder {quoted(folder)}, a file of {_named(other)}")
         for found in self.inputs.temporary():
             self._refuse(str(found), "has a name of temporary files, which the run removes: rename it")
+
+    def _of_character(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a line with the fields of its character, if there is a cast and the line names one."""
+        cast = self.defaults.cast
+        if cast is None:
+            return row
+        character = next((value for name, value in extra.items() if self.columns.is_known(name)), None)
+        if character in (None, ""):
+            return row
+        self._characters = True
+        try:
+            return cast.fields(row, str(character))
+        except KeyError:
+            self._strangers.setdefault(str(character), []).append(line)
+            return row
 
     def check(self, name: str) -> None:
         """Raises ManifestError when there are problems."""
