@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from tests.server.servers import LONG, MODEL, SENTENCE, Served, served
 from voxcli.cli.main import run
+from voxcli.extras import missing
 from voxcli.interrupts import SAME_S
 
 
@@ -112,3 +114,38 @@ def test_what_can_not_be_served_is_one_line(
     assert run(["serve", *options]) == code
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line
+
+
+def parent(process: int) -> int:
+    """The process that started another one; 0 when it has ended."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
+
+
+def workers_of(server: Served) -> list[int]:
+    """The worker processes of a server, which the raylet that it started has started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with suppress(OSError):
+            if entry.name.isdecimal() and (entry / "cmdline").read_bytes().startswith(b"ray::ServeWorker"):
+                found.append(int(entry.name))
+    return [each for each in found if parent(parent(each)) == server.process.pid]
+
+
+@pytest.mark.skipif(bool(missing("ray")), reason="Ray is not installed")
+def test_several_engines_speak_as_one_and_a_dead_one_is_replaced(demo_voice: Path, server: Served) -> None:
+    body = {"input": SENTENCE, "seed": 7, "response_format": "wav"}
+    whole = server.ask("POST", "/v1/audio/speech", body).body
+    with served("--workers", "2") as many:
+        assert many.said[-1].endswith("serves demo voice on cpu, float32, 2 workers")
+        assert many.ask("POST", "/v1/audio/speech", body).body == whole
+        assert many.gauges()["voxcpm2_rows_limit"] == 2 * server.gauges()["voxcpm2_rows_limit"]
+        first, _ = workers_of(many)
+        os.kill(first, signal.SIGKILL)
+        for _ in range(4):
+            assert many.ask("POST", "/v1/audio/speech", body).body == whole
+        code, said = many.end()
+    assert code == 0
+    assert f"(process {first}) died: its process ended; starting another" in said
+    assert said.splitlines()[-1] == "voxcpm2: stopped"

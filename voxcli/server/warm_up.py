@@ -16,6 +16,7 @@ from voxcli.model.prompt import Prompt, build_prompt
 
 PROMPT = 60  # positions of a prompt: a sentence or two
 SMALLEST = 64  # positions of the smallest prefill
+FEW, LONG = 4, 24  # requests, and patches of each
 
 
 def warm_up(engine: Engine, settings: Settings) -> None:
@@ -25,15 +26,21 @@ def warm_up(engine: Engine, settings: Settings) -> None:
     """
     if engine.runner.graphs is None:
         return
-    prompt = _prompt(engine)
-    sampling = Sampling(seed=0, solver=settings.solver, steps=settings.steps, min_len=0, max_len=2, attempts=1)
+    usual = Sampling(seed=0, solver=settings.solver, steps=settings.steps, attempts=1)
     largest = engine.scheduler.max_running
     counts = {*(max(1, tokens // SMALLEST) for tokens in TOKENS), *BUCKETS, largest}
     for count in sorted(count for count in counts if count <= largest):
         for _ in range(2):  # a prefill is captured when its size occurs for the second time
-            made = (Request(f"warm-up-{number}", prompt, sampling, on_audio=_unheard) for number in range(count))
-            for _ in engine.generate(made):
-                pass
+            _run(engine, count, replace(usual, min_len=0, max_len=2))
+    _run(engine, min(largest, FEW), replace(usual, min_len=LONG - 2, max_len=LONG))  # pieces of audio of every size
+
+
+def _run(engine: Engine, count: int, sampling: Sampling) -> None:
+    prompt = _prompt(engine)
+    for _ in engine.generate(
+        Request(f"warm-up-{number}", prompt, sampling, on_audio=_unheard) for number in range(count)
+    ):
+        pass
 
 
 def _unheard(samples: object) -> None:
