@@ -7,6 +7,7 @@ least one second later, ends it at once.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shutil
@@ -69,6 +70,7 @@ def serve(options: ServeOptions, notify: Callable[[str], None]) -> None:
         raise InputError("the key is empty: --api-key or VOXCPM2_API_KEY must have at least one character")
     with cleanup(), _listening(options) as listener, _scratch() as folder, _backend(options, notify) as backend:
         check()  # a signal that came while Ray was started
+        logging.getLogger("python_multipart").setLevel(logging.CRITICAL)  # it reports each bad form on stderr
         sys.setswitchinterval(SWITCH_S)
         asyncio.run(_Server(options, backend, folder, notify).run(listener))
 
