@@ -21,7 +21,7 @@ from voxcli.errors import ManifestError, OutputError, Problem
 from voxcli.kernels.exact import PLAIN
 
 DASH = "text that starts with a dash goes last, after --: voxcpm2 synth -o FILE -- TEXT"
-COMMANDS = ("synth", "batch", "clone", "presets", "bench", "download", "doctor", "voices")
+COMMANDS = ("synth", "batch", "clone", "serve", "presets", "bench", "download", "doctor", "voices")
 
 
 def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -440,7 +440,7 @@ def test_problems_of_a_manifest_follow_their_summary(
         (["synth", "Hello.", "-o", "a.wav", "--steps", "ten"], "--steps must be a whole number, not 'ten'"),
         (["synth", "Hello.", "-o", "a.wav", "--cfg", "-1"], "--cfg must be a number of at least 0, not -1.0"),
         (["synth", "Hello.", "-o", "a.wav", "--cfg", "two"], "--cfg must be a number, not 'two'"),
-        (["synth", "Hello.", "-o", "a.wav", "--format", "aac"], "--format must be one of wav, wav24, wavf, flac, ogg,"),
+        (["synth", "Hello.", "-o", "a.wav", "--format", "aac"], "--format must be one of wav, wav24, wavf, ulaw,"),
         (["synth", "Hello.", "-o", "-", "--format", "flac"], "--format flac needs an audio file: -o - streams wav"),
         (
             ["synth", "Hello.", "-o", "a.wav", "--min-seconds", "2", "--max-seconds", "1"],

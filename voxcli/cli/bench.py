@@ -27,7 +27,6 @@ SECONDS = 60.0
 PATCHES = 25
 PROMPT_TOKENS = 50
 EXAMPLES = examples(
-    "voxcpm2 bench --concurrency 1,8 --patches 20 && voxcpm2 bench --solver-error",
     "voxcpm2 bench --random-weights voxcpm2 --concurrency 64 --json > bench.json",
     "voxcpm2 bench --server http://127.0.0.1:8000 --rate 1,2,5 --seconds 30",
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,7 @@ def _alone() -> ModuleType | None:
     spec = importlib.util.find_spec("vllm")  # does not execute vLLM
     for parent in (spec.submodule_search_locations or ()) if spec is not None else ():
         folder = Path(parent) / "vllm_flash_attn"
-        if not (folder / f"{MODULE}.py").is_file():
+        if not os.path.isfile(folder / f"{MODULE}.py"):
             continue
         package = ModuleType(PACKAGE)
         package.__path__ = [str(folder)]
