@@ -102,5 +102,9 @@ def served(*options: str, folder: Path | None = None) -> Iterator[Served]:
         else:
             raise AssertionError(said)
     finally:
-        process.kill()
-        process.communicate()
+        process.terminate()  # a server that is killed leaves its temporary folder behind
+        try:
+            process.communicate(timeout=30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()

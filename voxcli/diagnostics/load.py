@@ -20,6 +20,7 @@ from rich.table import Table
 
 from voxcli.diagnostics.httpstream import Target, send
 from voxcli.errors import SynthesisError, VoxError
+from voxcli.terminal import counted
 
 CLIP_S = (3.0, 8.0)  # length of the clips: uniform
 CHARS_PER_S = 15  # of speech
@@ -125,7 +126,7 @@ async def _measure(
         on_row(f"{rate:g} requests a second ...")
         rows.append(await _Load(target).open_loop(rate, seconds))
     for count in concurrency:
-        on_row(f"{count} streams at once ...")
+        on_row(f"{counted(count, 'stream')} at once ...")
         rows.append(await _Load(target).closed_loop(count, seconds))
     return LoadReport(str(target), model, seconds, CLIP_S, tuple(rows))
 
