@@ -20,7 +20,8 @@ from voxcli.cli.main import app, run
 from voxcli.voices.store import remove_voice, voice_names
 
 WORDS = "The wind came over the hill. "
-NOT_RUN = ("bench", "download")  # they take minutes or download gigabytes, so their examples are only parsed
+# They take minutes, download gigabytes, or run until Ctrl-C, so their examples are only parsed.
+NOT_RUN = ("bench", "download", "serve")
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
