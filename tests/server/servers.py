@@ -10,7 +10,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -37,14 +37,22 @@ class Answer:
 
 @dataclass
 class Served:
-    """A running server. said: its lines on stderr up to the greeting."""
+    """A running server.
+
+    said:    its lines on stderr up to the greeting.
+    clients: by their key; closed with the server, because a socket that is left to the garbage collector warns in
+             whatever test runs then.
+    """
 
     process: subprocess.Popen[str]
     url: str
     said: list[str]
+    clients: dict[str, OpenAI] = field(default_factory=dict)
 
     def client(self, key: str = "none") -> OpenAI:
-        return OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=120)
+        if key not in self.clients:
+            self.clients[key] = OpenAI(base_url=f"{self.url}/v1", api_key=key, max_retries=0, timeout=120)
+        return self.clients[key]
 
     def connect(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=120)
@@ -91,17 +99,20 @@ def served(*options: str, folder: Path | None = None) -> Iterator[Served]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
+    running: Served | None = None
     try:
-        said = []
+        said: list[str] = []
         assert process.stderr is not None
         for line in process.stderr:
             said.append(line.rstrip())
             if found := re.search(r"(http://\S+) serves ", line):
-                yield Served(process, found[1], said)
+                yield (running := Served(process, found[1], said))
                 break
         else:
             raise AssertionError(said)
     finally:
+        for client in running.clients.values() if running is not None else ():
+            client.close()
         process.terminate()  # a server that is killed leaves its temporary folder behind
         try:
             process.communicate(timeout=30)
