@@ -112,7 +112,7 @@ def _import_kernels(device: str) -> None:
     """Import the packages of the GPU kernels while weights are read. Takes 0.8 s, mostly for Triton."""
     if device != "cuda":
         return
-    with suppress(ImportError):  # the engine reports it
+    with suppress(Exception):  # the engine meets the same error in its own thread, and reports it
         from voxcli.kernels import triton_attention, triton_gated, triton_linear, triton_ops, triton_vae  # noqa: F401
         from voxcli.kernels.vllm_library import load_flash_attention
 

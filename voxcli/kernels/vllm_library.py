@@ -65,7 +65,7 @@ def _alone() -> ModuleType | None:
         sys.modules[PACKAGE] = package
         try:
             interface = importlib.import_module(f"{PACKAGE}.{MODULE}")
-        except Exception:
+        except Exception:  # whatever it is, importing vLLM itself is tried next and reports it
             interface = None
         if any(hasattr(interface, f"FA{version}_AVAILABLE") for version in CAPABILITIES):
             return interface

@@ -13,22 +13,11 @@ import torch
 from torch import nn
 
 from voxcli.model.config import AudioVAEConfig
-from voxcli.model.vaeconv import CausalConv, Snake, State
+from voxcli.model.vaeconv import CausalConv, ResidualUnit, Snake, State
 from voxcli.model.vaedecoder import Decoder
 
 
-class ResidualUnit(nn.Module):
-    def __init__(self, channels: int, dilation: int, groups: int):
-        super().__init__()
-        self.block = nn.ModuleList(
-            [
-                Snake(channels),
-                CausalConv(channels, channels, 7, dilation=dilation, groups=groups),
-                Snake(channels),
-                CausalConv(channels, channels, 1),
-            ]
-        )
-
+class EncoderUnit(ResidualUnit):
     def forward(self, x: torch.Tensor, state: State | None = None) -> torch.Tensor:
         snake_in, wide, snake_out, point = self.block
         return x + point(snake_out(wide(snake_in(x), state)))
@@ -40,7 +29,7 @@ class EncoderBlock(nn.Module):
         groups = channels if depthwise else 1
         self.block = nn.ModuleList(
             [
-                *(ResidualUnit(channels, dilation, groups) for dilation in (1, 3, 9)),
+                *(EncoderUnit(channels, dilation, groups) for dilation in (1, 3, 9)),
                 Snake(channels),
                 CausalConv(channels, 2 * channels, 2 * stride, stride=stride),
             ]

@@ -43,6 +43,21 @@ class CausalConv(nn.Conv1d):
         return super().forward(_with_context(self, x, self.context, state))
 
 
+class ResidualUnit(nn.Module):
+    """The layers of a residual unit. The encoder and the decoder compute it in different layouts."""
+
+    def __init__(self, channels: int, dilation: int, groups: int):
+        super().__init__()
+        self.block = nn.ModuleList(
+            [
+                Snake(channels),
+                CausalConv(channels, channels, 7, dilation=dilation, groups=groups),
+                Snake(channels),
+                CausalConv(channels, channels, 1),
+            ]
+        )
+
+
 def parts(modules: Iterable[nn.Module]) -> list[Any]:
     """Return the modules of a container for unpacking, untyped: type checkers only know that they are modules."""
     return list(modules)

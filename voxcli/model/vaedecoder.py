@@ -14,7 +14,7 @@ from torch import nn
 from voxcli.kernels import ops
 from voxcli.model.config import AudioVAEConfig
 from voxcli.model.transformer import empty_embedding
-from voxcli.model.vaeconv import CausalConv, Snake, State, parts
+from voxcli.model.vaeconv import CausalConv, ResidualUnit, Snake, State, parts
 
 
 class CausalTransposedConv(nn.Module):
@@ -44,18 +44,7 @@ class CausalTransposedConv(nn.Module):
         return y.view(len(x), -1, len(self.bias)).add_(self.bias)
 
 
-class ResidualUnit(nn.Module):
-    def __init__(self, channels: int, dilation: int, groups: int):
-        super().__init__()
-        self.block = nn.ModuleList(
-            [
-                Snake(channels),
-                CausalConv(channels, channels, 7, dilation=dilation, groups=groups),
-                Snake(channels),
-                CausalConv(channels, channels, 1),
-            ]
-        )
-
+class DecoderUnit(ResidualUnit):
     def forward(self, x: torch.Tensor, state: State | None) -> torch.Tensor:
         snake_in, wide, snake_out, point = parts(self.block)
         y = _conv(wide, _activated(x, snake_in, wide, wide.context, state))
@@ -71,7 +60,7 @@ class DecoderBlock(nn.Module):
             [
                 Snake(cin),
                 CausalTransposedConv(cin, cout, stride),
-                *(ResidualUnit(cout, dilation, groups) for dilation in (1, 3, 9)),
+                *(DecoderUnit(cout, dilation, groups) for dilation in (1, 3, 9)),
             ]
         )
 
