@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -209,3 +210,16 @@ def test_audio_that_is_not_finite_ends_its_stream_alone(tiny_model: VoxCPM2, mon
     assert [clip.error for clip in failed] == ["the model produced audio that is not finite"]
     assert len(heard[failed[0].request_id]) == 1
     assert all(np.isfinite(heard.whole(name)).all() for name in TEXTS)
+
+
+def test_a_listener_that_raises_ends_its_stream_alone(tiny_model: VoxCPM2) -> None:
+    def broken(samples: np.ndarray) -> None:
+        raise ValueError("no room")
+
+    heard = Heard()
+    asked = [heard.request(tiny_model, name) for name in TEXTS]
+    asked[0] = replace(asked[0], on_audio=broken)
+    clips = run(Engine(tiny_model), asked)
+    errors = {clip.request_id: clip.error for clip in clips.values() if clip.error}
+    assert errors == {asked[0].request_id: "its audio could not be used: ValueError: no room"}
+    assert set(clips) == {each.request_id for each in asked}

@@ -15,6 +15,7 @@ from voxcli.audio.encode import RAW
 from voxcli.audio.pcm import pcm16
 from voxcli.engine.engine import Engine
 from voxcli.engine.load import LoadedEngine
+from voxcli.engine.request import Clip
 from voxcli.errors import DeviceError
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import prepare
@@ -24,6 +25,7 @@ from voxcli.model.weights import load_model
 from voxcli.run.stream import Stream
 from voxcli.server.engine_thread import EngineThread
 from voxcli.server.messages import Done, Event, Failed, Sound, Stopped, Task
+from voxcli.server.work import FileWork
 
 LONG = "Hello there. And so it goes on. And on it goes."
 JOE = Path(__file__).parents[2] / "samples" / "demo" / "joe.wav"
@@ -175,6 +177,24 @@ def test_an_error_of_one_task_is_its_own(running: Running) -> None:
         faults.arm("")
     (failed,) = found["bad"]
     assert isinstance(failed, Failed) and str(failed.error) == "unexpected RuntimeError: a fault at line"
+    assert isinstance(found["good"][0], Done)
+    running.check()
+
+
+def test_an_unexpected_error_with_a_clip_is_its_tasks_own(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    collect = FileWork._collect
+
+    def broken(work: FileWork, index: int, clip: Clip) -> None:
+        if work.id == "bad":
+            raise ValueError("no room")
+        collect(work, index, clip)
+
+    monkeypatch.setattr(FileWork, "_collect", broken)
+    running.thread.submit(task("bad"))
+    running.thread.submit(task("good"))
+    found = running.until_end("bad", "good")
+    (failed,) = found["bad"]
+    assert isinstance(failed, Failed) and str(failed.error) == "unexpected ValueError: no room"
     assert isinstance(found["good"][0], Done)
     running.check()
 

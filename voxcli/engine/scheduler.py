@@ -15,9 +15,9 @@ from voxcli.engine.state import StateTable
 
 # A prefill reads all weights of the LMs, whether it has one prompt or ten. While more requests wait than rows are free,
 # rows are therefore filled when a sixteenth of them is free. Computed for 64 rows, steps of 15 ms, clips of 60 patches
-# and prefills as long as the LMs' part of a step, 2.5 ms: three quarters of the prefills are saved, and rows are idle for
-# 2.5 % of the time. Measured on an H200, lines to files, times real time before and after: 598 and 599, 653 and 621 with
-# 64 rows; 765, 744 with 128.
+# and prefills as long as the LMs' part of a step, 2.5 ms: three quarters of the prefills are saved, and rows are idle
+# for 2.5 % of the time. Measured on an H200, lines to files, times real time before and after: 598 and 599, 653 and 621
+# with 64 rows; 765, 744 with 128.
 ADMITTED_TOGETHER = 16
 
 

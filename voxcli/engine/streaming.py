@@ -224,7 +224,10 @@ class StreamStage:
         if samples.isfinite().all():
             on_audio = piece.stream.sequence.request.on_audio
             assert on_audio is not None, "only requests that stream are here"
-            on_audio(samples.clone().numpy())  # a view would keep the audio of the whole group in memory
+            try:
+                on_audio(samples.clone().numpy())  # a view would keep the audio of the whole group in memory
+            except Exception as error:  # the caller's: it ends its own request
+                self._fail(piece.stream, f"its audio could not be used: {in_one_line(error)}")
         else:
             self._fail(piece.stream, "the model produced audio that is not finite")
 

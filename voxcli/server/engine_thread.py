@@ -188,8 +188,8 @@ class EngineThread:
             return
         try:
             work.collect(clip)
-        except VoxError as error:
-            self._fail(work, error)
+        except Exception as error:  # this task's alone
+            self._fail(work, as_vox_error(error))
             return
         self._settle(work)
 
