@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import queue
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ import pytest
 from voxcli import faults
 from voxcli.audio.encode import RAW
 from voxcli.audio.pcm import pcm16
+from voxcli.audio.read import read_voice
 from voxcli.engine.engine import Engine
 from voxcli.engine.load import LoadedEngine
 from voxcli.engine.request import Clip
@@ -235,3 +238,29 @@ def test_stopping_ends_what_runs(running: Running) -> None:
         events.append(running.next())
     failed = [event for event in events if isinstance(event, Failed)]
     assert [str(event.error) for event in failed] == ["the server is stopping"]
+
+
+def test_what_comes_while_or_after_the_thread_ends_fails_too(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    ending = threading.Event()
+
+    def fails() -> None:
+        ending.wait(10)
+        raise DeviceError("cuda no longer works")
+
+    monkeypatch.setattr(running.thread.engine, "step", fails)
+    running.thread.submit(task("a"))
+    while running.thread._calls.qsize():
+        time.sleep(0.001)
+    running.thread.submit(task("during the last step"))
+    ending.set()
+    running.thread._thread.join(10)
+    running.thread.submit(task("after", stream=True))
+    events = [running.next() for _ in range(4)]
+    assert {event.id: str(event.error) for event in events if isinstance(event, Failed)} == dict.fromkeys(
+        ("a", "during the last step", "after"), "cuda no longer works"
+    )
+    assert sum(isinstance(event, Stopped) for event in events) == 1
+    with pytest.raises(DeviceError, match="cuda no longer works"):
+        running.thread.encode(read_voice(JOE, 16_000), words=False).result(10)
+    running.thread.cancel("after")
+    running.thread.stop()  # returns at once

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from queue import Empty, SimpleQueue
-from threading import Thread
+from threading import Lock, Thread
 
 from voxcli import faults
 from voxcli.audio.read import Recording
@@ -44,6 +44,8 @@ class EngineThread:
         self._turns: deque[Work] = deque()  # works with ready segments, the next one first
         self._events: list[Event] = []
         self._stopped = False
+        self._ended: VoxError | None = None  # why no call is carried out any more
+        self._ending = Lock()
         on_cpu = self.engine.model.device.type == "cpu"
         self._writers = ThreadPoolExecutor(1 if on_cpu else WRITERS, thread_name_prefix="writer")
         self._readers = ThreadPoolExecutor(1, thread_name_prefix="voices")
@@ -58,15 +60,17 @@ class EngineThread:
         return self.name
 
     def submit(self, task: Task) -> None:
-        self._calls.put(partial(self._submit, task))
+        """Speak a task. It fails where the thread has ended, or ends before the task begins."""
+        if (ended := self._call(partial(self._submit, task))) is not None:
+            self._emit([Failed(task.id, ended)])
 
     def cancel(self, task_id: str) -> None:
         """Drop a task. Its row and pages are free before the next step; it gives no more events."""
-        self._calls.put(partial(self._drop, task_id))
+        self._call(partial(self._drop, task_id))
 
     def hold(self, task_id: str, held: bool) -> None:
         """Begin no further segment of a stream until it is released again."""
-        self._calls.put(partial(self._hold, task_id, held))
+        self._call(partial(self._hold, task_id, held))
 
     @property
     def encoder_rate(self) -> int:
@@ -74,22 +78,29 @@ class EngineThread:
 
     def encode(self, recording: Recording, words: bool) -> Future[dict[str, Latents]]:
         """Encode a recording for a stored voice. words: they are known, so that it can be continued as well."""
-        if self.engine.model.device.type != "cuda":
-            return self._readers.submit(self._voices.latents, recording, words)
         answer: Future[dict[str, Latents]] = Future()
+        if self.engine.model.device.type != "cuda":
+            with self._ending:  # the readers end with the thread
+                if self._ended is None:
+                    return self._readers.submit(self._voices.latents, recording, words)
+            answer.set_exception(self._ended)
+            return answer
 
         def call() -> None:
             try:
+                if self._ended is not None:
+                    raise self._ended
                 answer.set_result(self._voices.latents(recording, words))
             except Exception as error:
                 answer.set_exception(error)
 
-        self._calls.put(call)
+        if (ended := self._call(call)) is not None:
+            answer.set_exception(ended)
         return answer
 
     def stop(self) -> None:
         """End the thread after the current step; tasks in progress are dropped."""
-        self._calls.put(self._stop)
+        self._call(self._stop)
         self._thread.join()
 
     def status(self) -> EngineStatus:
@@ -104,6 +115,13 @@ class EngineThread:
             waiting=waiting + scheduler.waiting,
             steps=self.engine.counters.steps,
         )
+
+    def _call(self, call: Callable[[], None]) -> VoxError | None:
+        """Have a function called in the thread; return why it never will be where the thread has ended."""
+        with self._ending:
+            if self._ended is None:
+                self._calls.put(call)
+            return self._ended
 
     # -- the engine's thread --------------------------------------------------------------------------------------
     def _run(self) -> None:
@@ -121,8 +139,11 @@ class EngineThread:
                 self._flush()
         except Exception as failure:
             error = as_vox_error(failure)
+        with self._ending:
+            self._ended = error or SynthesisError("the server is stopping")
+        self._carry_out(wait=False)  # what was called for meanwhile: every task gets its end
         for task_id in list(self._works):
-            self._fail(self._works[task_id], error or SynthesisError("the server is stopping"))
+            self._fail(self._works[task_id], self._ended)
         self._add_event(Stopped(error))
         self._flush()
         self._readers.shutdown(wait=False, cancel_futures=True)
@@ -141,6 +162,9 @@ class EngineThread:
         self._stopped = True
 
     def _submit(self, task: Task) -> None:
+        if self._ended is not None:
+            self._add_event(Failed(task.id, self._ended))
+            return
         model = self.engine.model
         work = StreamWork(task, model, self._add_event) if task.stream else FileWork(task, model)
         self._works[task.id] = work
@@ -151,7 +175,7 @@ class EngineThread:
         reading.add_done_callback(lambda parts: self._calls.put(partial(self._voiced, work, parts)))
 
     def _voiced(self, work: Work, parts: Future[Parts]) -> None:
-        if work.id not in self._works:
+        if work.id not in self._works or self._ended is not None:
             return
         try:
             voice = self._voices.encoded(parts.result())
