@@ -37,6 +37,7 @@ class Matcher:
         self.items = list(parser.parse(pattern.pattern, pattern.flags))
         self.steps = 0
         self._text = ""
+        self._accepted: dict[tuple[int, str], bool] = {}  # by id of an item, which lives as long as `items`
         self._groups: dict[int, tuple[int, int]] = {}
 
     def spans(self, text: str) -> list[tuple[int, int]]:
@@ -155,6 +156,13 @@ class Matcher:
         return bool(CATEGORIES[category](char))
 
     def accepts(self, item: Item, char: str) -> bool:
+        key = id(item), char
+        found = self._accepted.get(key)
+        if found is None:
+            found = self._accepted[key] = self._accepts(item, char)
+        return found
+
+    def _accepts(self, item: Item, char: str) -> bool:
         kind, value = item
         if self.pattern.flags & re.IGNORECASE and char.isalpha():
             return any(self._exactly(kind, value, form) for form in {char.lower(), char.upper()})

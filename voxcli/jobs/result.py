@@ -6,17 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+from annotated_types import Ge, Lt
 
 from voxcli.errors import VoxError
 from voxcli.jobs.job import Job
+
+# Limits of the values that are read back, for pydantic; anything outside is no measurement of this program.
+Amount = Annotated[float, Ge(0), Lt(1e9)]
+Count = Annotated[int, Ge(0), Lt(2**63)]
 
 
 class Cue(NamedTuple):
     """Words heard from `start` to `end`, in seconds from the beginning of the file."""
 
-    start: float
-    end: float
+    start: Amount
+    end: Amount
     text: str
 
     def later(self, seconds: float) -> Cue:
@@ -30,6 +36,8 @@ CUT_OFF = "cut off at a length limit"  # the warning for stop_reason "length"
 @dataclass(frozen=True)
 class Result:
     """The result of one job. These are the fields of results.jsonl; fields that a failed job lacks are null.
+
+    `voxcli.run.resultlines` checks their types and limits when a line is read.
 
     id:           id of the line.
     out:          path of the file, relative to the folder of results.jsonl.
@@ -55,18 +63,20 @@ class Result:
     extra:        further fields of the line, copied from the manifest.
     """
 
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"strict": True, "extra": "ignore"}
+
     id: str
     out: str
     text: str
     status: Literal["ok", "skipped", "failed"]
-    duration_s: float | None = None
-    wall_s: float | None = None
-    rtf: float | None = None
-    patches: int | None = None
+    duration_s: Amount | None = None
+    wall_s: Amount | None = None
+    rtf: Amount | None = None
+    patches: Count | None = None
     stop_reason: str | None = None
-    seed: int | None = None
-    attempts: int | None = None
-    sample_rate: int | None = None
+    seed: Count | None = None
+    attempts: Count | None = None
+    sample_rate: Count | None = None
     description: str | None = None
     voice_notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()

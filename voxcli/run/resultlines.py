@@ -9,9 +9,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
-from voxcli.jobs.result import Cue, Result
+from pydantic import TypeAdapter
 
-MAX_SECONDS = 1e9  # upper bound for durations and their ratios; anything above is not a real measurement
+from voxcli.jobs.result import Result
+
+RESULT = TypeAdapter(Result)
 BOM = b"\xef\xbb\xbf"  # some editors put it at the start of a file
 # The beginning of every line that this program writes; it identifies a line that was only partly written.
 HEAD, NEXT = b'{"id": "', b'", "out": '
@@ -53,18 +55,10 @@ def kept_lines(lines: Sequence[Line]) -> bytes:
 
 
 def read_result(text: bytes) -> Result | None:
-    """Parse a line. Returns None if it is not a valid result."""
-    with suppress(ValueError, RecursionError, TypeError):
-        values = json.loads(text)
-        if not isinstance(values, dict):
-            return None
-        known = {name: value for name, value in values.items() if name in Result.__dataclass_fields__}
-        if (cues := known.get("cues")) is not None:
-            known["cues"] = tuple(Cue(*cue) for cue in cues)
-        for name in ("warnings", "voice_notes"):
-            known[name] = tuple(known.get(name) or ())
-        result = Result(**known)
-        return result if _holds(result) else None
+    """Parse a line. Returns None if it is not a valid result: lines may come from editors or other programs."""
+    with suppress(ValueError, RecursionError):
+        result = RESULT.validate_json(text)
+        return result if result.finished is None or _is_time(result.finished) else None
     return None
 
 
@@ -79,38 +73,6 @@ def _is_torn(line: bytes) -> bool:
         return HEAD.startswith(text)
     rest = text[begun.end() :]
     return rest.startswith(NEXT) or NEXT.startswith(rest)
-
-
-def _holds(result: Result) -> bool:
-    """True if every field has its type and range. Lines may come from editors or other programs."""
-    seconds = (result.duration_s, result.wall_s, result.rtf)
-    counts = (result.patches, result.attempts, result.sample_rate, result.seed)
-    words = (result.description, result.stop_reason, result.sha256, result.finished, result.error)
-    return (
-        all(map(_is_text, (result.id, result.out, result.text, *result.warnings, *result.voice_notes)))
-        and all(word is None or _is_text(word) for word in words)
-        and result.status in ("ok", "skipped", "failed")
-        and all(value is None or _is_amount(value) for value in seconds)
-        and all(value is None or (type(value) is int and 0 <= value < 2**63) for value in counts)
-        and isinstance(result.exact, bool | None)
-        and isinstance(result.fingerprint, dict | None)
-        and isinstance(result.extra, dict | None)
-        and (result.finished is None or _is_time(result.finished))
-        and all(_is_amount(cue.start) and _is_amount(cue.end) and _is_text(cue.text) for cue in result.cues or ())
-    )
-
-
-def _is_text(value: object) -> bool:
-    """True for a string that can be encoded as UTF-8. JSON can contain lone surrogates, which cannot."""
-    if not isinstance(value, str):
-        return False
-    with suppress(UnicodeEncodeError):
-        return value.isascii() or bool(value.encode())
-    return False
-
-
-def _is_amount(value: object) -> bool:
-    return type(value) in (int, float) and 0 <= value < MAX_SECONDS  # type: ignore[operator]
 
 
 def _is_time(value: str) -> bool:
