@@ -33,13 +33,13 @@ DEFAULT = "not speech and not book and not long"  # as in pyproject.toml
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Run the default suite in two processes, distributed by file. Other selections, and -s, run in one process."""
+    """Run the default suite in two processes, the first to end taking tests of the other. All else runs in one."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return  # one of the two processes, which has the same arguments
     option = config.option
     default_suite = config.args_source is pytest.Config.ArgsSource.TESTPATHS and option.markexpr == DEFAULT
     if default_suite and option.capture != "no" and not option.usepdb and getattr(option, "numprocesses", 0) is None:
-        option.numprocesses, option.dist = PROCESSES, "loadfile"
+        option.numprocesses, option.dist = PROCESSES, "worksteal"
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -46,7 +46,7 @@ def main(threads: Iterable[int]) -> None:
 
 
 def _requests(model: VoxCPM2, voice: torch.Tensor) -> list[Request]:
-    sampling = {"max_len": 4, "steps": 3}
+    sampling = {"max_len": 3, "steps": 3}
     return [
         Request(
             text,

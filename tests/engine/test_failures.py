@@ -216,10 +216,13 @@ def test_closing_generate_early_keeps_the_clips_of_other_callers(
     assert list(run(engine, [])) == rest
 
 
-def test_after_a_thousand_requests_with_failures_and_cancels_everything_is_free(tiny_model: VoxCPM2) -> None:
+REQUESTS = 400
+
+
+def test_after_hundreds_of_requests_with_failures_and_cancels_everything_is_free(tiny_model: VoxCPM2) -> None:
     rng = random.Random(0)
     engine = Engine(tiny_model, EngineConfig(max_batch=32, pages=70, prefill_tokens=24))
-    left, ended, alive = 1000, {"stop": 0, "length": 0, "cancelled": 0, "error": 0}, set()
+    left, ended, alive = REQUESTS, {"stop": 0, "length": 0, "cancelled": 0, "error": 0}, set()
     while left or engine.has_work:
         for _ in range(min(left, rng.randrange(12))):
             left -= 1
@@ -247,8 +250,8 @@ def test_after_a_thousand_requests_with_failures_and_cancels_everything_is_free(
             alive.remove(clip.request_id)
             ended[clip.stop_reason] += 1
         engine.check_integrity()
-    assert sum(ended.values()) == 1000 and not alive
-    assert ended["error"] > 100 and ended["cancelled"] > 20 and ended["length"] > 100
+    assert sum(ended.values()) == REQUESTS and not alive
+    assert ended["error"] > 40 and ended["cancelled"] > 8 and ended["length"] > 40
     assert engine.state.free == 32 and engine.scheduler.pool.free == 70
     assert not engine._pending and not engine._ids and not len(engine.audio) and not engine._done
 

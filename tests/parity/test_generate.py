@@ -12,6 +12,8 @@ import torch
 from tests.parity.sides import LAYOUTS, Ours, Theirs
 from voxcli.engine.request import Clip
 
+MAX_LEN = 30  # patches; random weights go on for long
+
 
 class Pair:
     """One checkpoint in both implementations."""
@@ -37,10 +39,13 @@ def pair(random_checkpoint: Path, voices: dict[str, Path]) -> Pair:
 def test_random_checkpoint(pair: Pair, layout: str) -> None:
     texts = ["hello world", "你好世界", "a longer line of text", "大学生 hello!"]
     clips = pair.ours.speak(
-        [pair.ours.request(f"{seed}", text, layout, seed=seed, attempts=1) for seed, text in enumerate(texts)]
+        [
+            pair.ours.request(f"{seed}", text, layout, seed=seed, attempts=1, max_len=MAX_LEN)
+            for seed, text in enumerate(texts)
+        ]
     )
     for seed, text in enumerate(texts):
-        assert_equal(clips[f"{seed}"], *pair.theirs.speak(text, layout, seed))
+        assert_equal(clips[f"{seed}"], *pair.theirs.speak(text, layout, seed, max_len=MAX_LEN))
 
 
 @pytest.mark.parametrize(("steps", "cfg"), [(2, 2.0), (5, 1.0), (25, 3.0), (60, 1.5)])
@@ -65,7 +70,7 @@ def test_min_and_max_length(pair: Pair, min_len: int, max_len: int) -> None:
 def test_retries_of_bad_cases(pair: Pair, ratio: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference would continue with the same generator; the test seeds its attempt n with seed + n - 1, as here."""
     inner = pair.theirs.model._inference
-    for seed in range(4):
+    for seed in range(2):
         attempts = []
 
         def seeded(*args: Any, seed: int = seed, attempts: list[int] = attempts, **kwargs: Any) -> Any:

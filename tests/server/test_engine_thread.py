@@ -30,7 +30,7 @@ from voxcli.server.engine_thread import EngineThread
 from voxcli.server.messages import Done, Event, Failed, Sound, Stopped, Task
 from voxcli.server.work import FileWork
 
-LONG = "Hello there. And so it goes on. And on it goes."
+LONG = "Hello there. So it is. On it goes."  # two segments of at most 20 characters
 JOE = Path(__file__).parents[2] / "samples" / "demo" / "joe.wav"
 
 
@@ -105,10 +105,10 @@ def alone(model: VoxCPM2, made: Task) -> np.ndarray:
 def test_streams_and_files_side_by_side_are_those_of_the_commands(
     model: VoxCPM2, running: Running, settings: dict[str, Any]
 ) -> None:
-    streams = [task(f"s{seed}", LONG, stream=True, settings={"seed": seed, **settings}) for seed in range(3)]
+    streams = [task(f"s{seed}", LONG, stream=True, settings={"seed": seed, **settings}) for seed in range(2)]
     for each in [*streams, task("file")]:
         running.thread.submit(each)
-    found = running.until_end("s0", "s1", "s2", "file")
+    found = running.until_end("s0", "s1", "file")
     for each in streams:
         heard = samples(found[each.id])
         assert np.array_equal(heard, alone(model, each))
