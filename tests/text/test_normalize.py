@@ -167,6 +167,19 @@ GOLDEN = [
         "twelve thousand kilometers, one thousand five hundred meters, one thousand dollars, "
         "one million two hundred and thirty four thousand five hundred and sixty seven fans",
     ),
+    (
+        "On 25/12/2024, 12/25/2024, the 25.12.2024, 13-1-2024, 5/5/2024.",
+        "On the twenty fifth of December twenty twenty four, the twenty fifth of December twenty twenty four, "
+        "the twenty fifth of December twenty twenty four, the thirteenth of January twenty twenty four, "
+        "the fifth of May twenty twenty four.",
+    ),
+    # the day may come first or second, or the century is missing
+    ("On 5/6/2024, 5-6-2024, 5.6.2024 or 25/12/24.", "On 5/6/2024, 5-6-2024, 5.6.2024 or 25/12/24."),
+    (
+        "Version 5.16.2024.1, 40.50.2024",
+        "Version five point sixteen point two thousand and twenty four point one, "
+        "forty point fifty point two thousand and twenty four",
+    ),
     ("On May 5 100 people came", "On May fifth one hundred people came"),
     ("at 00:00, from 24:00, at 14:00, at 9:00", "at midnight, from midnight, at fourteen hundred, at nine o'clock"),
     ("12:30-14:00 and 9:00 - 17:30", "twelve thirty to fourteen hundred and nine o'clock to seventeen thirty"),

@@ -34,9 +34,10 @@ _STAR, _STARS = re.compile(r"\* \S"), re.compile(r"\*{2,9} \S")
 _TEXTILE = re.compile(r"h[1-6]\. \S")
 _ASCIIDOC = re.compile(r"={2,5} \S[^=\n]*$|:[\w-]{1,60}:(?: |$)|\[source\b")
 _WIKI = (
-    re.compile(r"={2,6}[^=\n]{1,200}={2,6}$"),
+    re.compile(r"={1,6} ?[^=\n]{1,200}={1,6}$"),
     re.compile(r".*\[\[[^\[\]\n]{1,200}\]\]"),
     re.compile(r".*'''[^'\n]{1,200}'''"),
+    re.compile(r"(?:.*[\s(])?//[^\s/][^/\n]{0,200}//(?:\W|$)"),  # italics of DokuWiki and txt2tags
     re.compile(r".*\{\{[^{}\n]{1,200}(?:\}\}|\||$)"),
     re.compile(r"\[\[(?:File|Category|Image|Datei|Kategorie):"),
     re.compile(r".*<ref\b"),

@@ -40,10 +40,14 @@ _CODE = re.compile(
     r"|(?:if|elif|while|with|except) [^.?!\n]*[=()\[\]<>_\"'][^.?!\n]*:$"
     r"|fn \w+[(<]|func (?:\(.*\) )?\w+\(|local (?:function )?\w+|end[;)]?$|<\?php|@\w+(?:\(.*\))?$|/\*|\*/|//"
     r"|[})\]]+[;,]*$|\w[\w.]*\(.*\);$|\w[\w.]*\((?:['\"].*)?\)$"
+    r"|-- [|^$] ?|module [\w.]+ where$|[a-z]\w*'* :: [\w\[(]|\{-"
     r"|(?:\$ |sudo |pip install |apt(?:-get)? install |git clone )\S|echo [\"'$-]|diff --git |@@ -\d)"
 )
 _MAYBE_CODE = re.compile(
     r".*[;{(\[]$|\s*[A-Za-z_][\w.\[\]\"']* ?(?:=|\+=|:=|=>) ?\S|\s*#|\s+\S|\s*\w[\w.]*\([^()]*\)$|[^{\n]*\{.*\}$"
+)
+_MARKS_OF_CODE = re.compile(
+    r"\w\([^()\n]*\)\s*[;:{=]|\w\([\"'][^()\n]*\)$|=>|[;{}]\s*$|\s*#include\b|^import [\w.]+ as |^from \S+ import "
 )
 _OPENS, _CLOSES = re.compile(r".*\{$"), re.compile(r"\s*\};?$")
 
@@ -70,14 +74,26 @@ def _is_yaml(lines: Sequence[str]) -> bool:
     if pairs is None or len(pairs) < 2:
         return False
     top = [pair.key for pair in pairs if not pair.indent]
-    if len(set(top)) < len(top) or not all(key[0].islower() or key[0] == "_" for key in top or [pairs[0].key]):
+    if len(set(top)) < len(top):
         return False
+    if not all(key[0].islower() or key[0] == "_" for key in top or [pairs[0].key]):
+        return _is_capitalized_yaml(lines, pairs)
     nested = any(below.is_below(above) for above, below in pairwise(pairs))
     return (
         nested
         or any(_BLOCK.fullmatch(pair.value) for pair in pairs)
         or _is_for_programs([pair.key for pair in pairs], [pair.value for pair in pairs])
     )
+
+
+def _is_capitalized_yaml(lines: Sequence[str], pairs: Sequence[_Pair]) -> bool:
+    """Whether keys that look like the names of speakers are those of settings: nested, with the values of settings."""
+    nested = any(below.is_below(above) for above, below in pairwise(pairs))
+    values = [pair.value for pair in pairs if pair.value]
+    typed = sum(1 for value in values if _TYPED.fullmatch(value))
+    known = sum(1 for pair in pairs if pair.key.lower() in _KNOWN_KEYS)
+    marked = bool(_YAML_MARK.fullmatch(lines[0]))
+    return (nested or marked) and (2 * typed >= len(values) > 0 or known > 1)
 
 
 class _Pair(NamedTuple):
@@ -134,7 +150,9 @@ def _is_ini(lines: Sequence[str]) -> bool:
 
 
 def _is_code(text: Beginning) -> bool:
-    """Whether half of the lines are code, or fewer among others that may be."""
+    """Whether half of the lines are code, or fewer among others that may be. A single line needs marks of code, too."""
+    if len(text.lines) == 1:
+        return bool(_CODE.match(text.lines[0]) and _MARKS_OF_CODE.search(text.lines[0]))
     code = text.count(_CODE)
     maybe = sum(1 for line in text.lines if _CODE.match(line) or _MAYBE_CODE.match(line))
     lines = len(text.lines)

@@ -39,6 +39,7 @@ _FRACTIONS = {
     "\u2156": "2/5", "\u2157": "3/5", "\u2158": "4/5", "\u2159": "1/6", "\u215a": "5/6", "\u215b": "1/8",
     "\u215c": "3/8", "\u215d": "5/8", "\u215e": "7/8",
 }  # fmt: skip
+_MONTH_NAMES = _MONTHS.removeprefix("(?P<month>").partition("|(?:")[0].split("|")
 _DENOMINATORS = {2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 20, 32, 64, 100}
 
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -62,7 +63,7 @@ _LOCAL_PHONE = re.compile(r"(?<![\w.-])(?:0\d{2,4} \d{3,4} \d{3,4}|[2-9]\d\d \d{
 _PHONE = re.compile(r"(?<![\w.-])(?:\d{1,3}[ -])?(?:\(\d{3}\) ?|\d{3}[-.])?\d{3}[-.]\d{4}(?![\w-])")
 _EMERGENCY = re.compile(r"\b([Cc]all(?:ed|s)?|[Dd]ial(?:ed|s)?|[Rr]ing) (\d{3})(?![\w,.:/-]*\d)")
 _ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?![\w.]*\d)")
-_VERSION = re.compile(r"\b(?:v(?=\d))?(\d+(?:\.\d+){2,})\b", re.ASCII)
+_VERSION = re.compile(rf"(?<!{LEFT})\b(?:v(?=\d))?(\d+(?:\.\d+){{2,}})\b", re.ASCII)
 _NAMED_VERSION = re.compile(
     r"\b(v|[Vv]ersion |[Rr]elease |Python |iOS |Android |macOS |Java )(\d+)\.(\d{1,2})\b(?!\.\d)"
 )
@@ -106,6 +107,7 @@ _MONTH_DAY = re.compile(
 _DAY_MONTH = re.compile(
     rf"(?<![\w.,:/-])(?P<day>[12]?\d|3[01])(?:st|nd|rd|th)? {_MONTHS}(?=\W|$)(?! \d{{1,2}}\b(?!\d))"
 )
+_NUMERIC_DATE = re.compile(r"(?<![\w.,:/-])(\d\d?)([/.-])(\d\d?)\2(\d{4}|(?<=/)\d\d)(?![\w/-]|[.,]\d)")
 _SAINT = re.compile(r"(?:(?<=^)|(?<=[^\w] )|(?<=\b[a-z] )|(?<=[a-z0-9(\"'] ))(?<![A-Z][a-z] )St\. (?=[A-Z])")
 _STREET = re.compile(r"\b([A-Z][a-z]+|\d+(?:st|nd|rd|th)) St\.(?=[\s,;)]|$)")
 
@@ -117,6 +119,7 @@ def needs_words(text: str) -> bool:
 
 def rewrite_english(text: str, spell: Spell) -> str:
     """Return `text` with these forms rewritten. spell: whole number -> words."""
+    text = _NUMERIC_DATE.sub(_numeric_date, text)
     text = rewrite_roman(_names(_plain_forms(text, spell)), spell)
     text = _INTERNATIONAL.sub(lambda m: f"plus {_digit_by_digit(m[0])}", text)
     text = _PHONE.sub(lambda m: _digit_by_digit(m[0]), text)
@@ -186,6 +189,17 @@ def _dates(text: str, spell: Spell) -> str:
     text = _DECADE.sub(lambda m: _DECADES.split()[int(m[1])], text)
     text = _YEARS.sub(lambda m: f"{_year(m[1], spell)} to {_year(m[2], spell)}", text)
     return _OLD_YEAR.sub(lambda m: f"{m[1]} {_year(m[2], spell)}", text)
+
+
+def _numeric_date(match: re.Match[str]) -> str:
+    """Name the month of a date in numbers; leave as written where the month may come first or second: 5/6/2024."""
+    first, second = int(match[1]), int(match[3])
+    day, month = (first, second) if first > 12 or first == second else (second, first)
+    if not (0 < month <= 12 and 0 < day <= 31):
+        return match[0]
+    if (day <= 12 and day != month) or len(match[4]) == 2:
+        return f"{LEFT}{match[0]}{LEFT}"
+    return f"{day} {_MONTH_NAMES[month - 1]} {match[4]}"
 
 
 def _article(match: re.Match[str]) -> str:
