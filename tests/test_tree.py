@@ -22,8 +22,10 @@ TOP_LEVEL = {
 }
 KINDS = {
     "",
+    ".css",
     ".html",
     ".ipynb",
+    ".js",
     ".json",
     ".jsonl",
     ".md",

@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -62,9 +64,31 @@ class Browser:
         self._send("POST", "/url", {"url": url})
 
     def resize(self, width: int, height: int) -> None:
-        """Show the page as on a phone; a window has at least 500 pixels."""
-        metrics = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": True}
-        self._send("POST", "/goog/cdp/execute", {"cmd": "Emulation.setDeviceMetricsOverride", "params": metrics})
+        """Show the page as in a window of this size, or on a phone; a window itself has at least 500 pixels."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": width < 500}
+        self._cdp("Emulation.setDeviceMetricsOverride", **metrics)
+
+    def allow_downloads(self, folder: Path) -> None:
+        """Save downloads in `folder` without asking."""
+        self._cdp("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
+    def emulate_print(self, on: bool = True) -> None:
+        """Show the page as it is printed."""
+        self._cdp("Emulation.setEmulatedMedia", media="print" if on else "")
+
+    def evaluate(self, expression: str) -> Any:
+        """Return the value of an expression, also of a promise, whatever the page's policy allows."""
+        found = self._cdp("Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True)
+        assert "exceptionDetails" not in found, found
+        return found["result"].get("value")
+
+    @staticmethod
+    def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+        """Wait until a condition outside the page is true."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "never true"
+            time.sleep(0.02)
 
     def press(self, *keys: str) -> None:
         """Press keys one after another: characters, or W3C's code points such as "\ue004" for Tab."""
@@ -100,6 +124,10 @@ class Browser:
 
     def screenshot(self) -> bytes:
         return base64.b64decode(self._send("GET", "/screenshot"))
+
+    def _cdp(self, command: str, **parameters: Any) -> Any:
+        """Send a command of Chrome's DevTools protocol."""
+        return self._send("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def _send(self, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
         body = None if data is None else json.dumps(data).encode()

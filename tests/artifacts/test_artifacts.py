@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from tests.artifacts.lines import data_of
 from voxcli.artifacts.artifacts import Artifacts
 from voxcli.errors import InputError, OutputError
 from voxcli.jobs.job import Job
@@ -64,7 +65,8 @@ def test_a_line_without_words_is_silence_in_the_joined_file(tmp_path: Path) -> N
     assert not samples[RATE : 4 * RATE].any() and samples[RATE - RATE // 2] and samples[4 * RATE + RATE // 2]
     assert "00:00:04,000 --> 00:00:05,000\nText b." in (tmp_path / "book.srt").read_text()
     assert not (tmp_path / "scene.srt").exists()
-    assert ">skipped</td>" in (tmp_path / "report.html").read_text()
+    data = data_of((tmp_path / "report.html").read_text())
+    assert [data["states"][made[2]] for made in data["lines"]] == ["fine", "pause", "fine"]
 
 
 def test_without_words_nothing_is_joined(tmp_path: Path) -> None:

@@ -43,7 +43,7 @@ def test_a_batch_becomes_a_book_with_subtitles_and_a_report(capsys: pytest.Captu
     blocks = [block.split("\n") for block in Path("book.srt").read_text().strip().split("\n\n")]
     assert [block[2] for block in blocks] == ["One. Two. Three.", "Four.", "Five."]
     assert blocks[1][1].startswith(f"00:00:0{lengths[0] + 0.25:.3f}".replace(".", ","))
-    assert 'href="out/deep/five.flac"' in Path("report.html").read_text()
+    assert '"out/deep/five.flac"' in Path("report.html").read_text()
     assert "book.wav: " in err and "report.html shows all lines" in err
 
     made = Path("out/z.wav").stat().st_mtime_ns, Path("book.wav").read_bytes()

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from voxcli.artifacts.joined import Track, write_joined
-from voxcli.artifacts.page import write_page
+from voxcli.artifacts.page import PageInfo, write_page
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.write import check_output
 from voxcli.errors import InputError, VoxError, quoted
@@ -53,6 +53,7 @@ class Artifacts:
         self.report = report
         self.out = out
         self.format = _joined_format(join, jobs[0]) if join is not None else ""
+        self.model = ""  # its name for people, if it is known
         self._results: dict[str, Result] = {}
         self._refuse_clashes(ProtectedInputs() if inputs is None else inputs)
         if report is not None and report.suffix.lower() not in (".html", ".htm"):
@@ -115,7 +116,8 @@ class Artifacts:
             yield partial(self._report, self.report, notify)
 
     def _report(self, path: Path, notify: Callable[[str], None]) -> None:
-        write_page(path, str(self.out or path.stem), [(job, self._result(job)) for job in self.jobs])
+        info = PageInfo(str(self.out or path.stem), self.out or path.parent, self.model)
+        write_page(path, info, [(job, self._result(job)) for job in self.jobs])
         notify(f"{path} shows all lines")
 
     def _join(self, path: Path, finished: Sequence[tuple[Job, Result]], notify: Callable[[str], None]) -> None:

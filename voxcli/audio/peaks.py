@@ -13,15 +13,22 @@ from voxcli.terminal import printable
 
 __all__ = ["peaks"]
 
+MAX_FRAMES = 1 << 20  # read at once; reading each part by itself takes four times as long
+
 
 def peaks(path: Path, count: int) -> list[float]:
     """Return the peak (full scale 1) of each of `count` equal parts of the file; fewer for a very short file.
 
-    Holds one part in memory. Raises AudioError when the file can't be read.
+    Holds one part of the file, or 1 M frames, in memory. Raises AudioError when the file can't be read.
     """
+    found: list[float] = []
     try:
         with soundfile.SoundFile(os.fsencode(path)) as sound:
             size = max(1, -(-sound.frames // count))
-            return [float(np.abs(part).max()) for part in sound.blocks(size, dtype="float32") if len(part)]
+            for block in sound.blocks(size * max(1, MAX_FRAMES // size), dtype="float32", always_2d=True):
+                if len(block):
+                    heights = np.abs(block).max(axis=1)
+                    found += np.maximum.reduceat(heights, np.arange(0, len(heights), size)).tolist()
     except (OSError, soundfile.SoundFileError) as error:
         raise AudioError(f"{printable(path)}: its sound can't be read") from error
+    return found

@@ -95,7 +95,12 @@ def batch(
     ] = None,
     report: Annotated[
         Path | None,
-        option(OUTPUT, "--report", metavar="FILE", help="Also write an HTML page to listen to and compare all lines."),
+        option(
+            OUTPUT,
+            "--report",
+            metavar="FILE",
+            help="Also write an HTML page to hear, compare, approve and reject all lines.",
+        ),
     ] = None,
     dry_run: Annotated[
         bool, option(RESUME, "--dry-run", help="Check everything, print what would be spoken, and stop.")

@@ -70,6 +70,11 @@ class BatchRun:
         """The model's checkpoint. Raises ModelError when it is missing or damaged."""
         return resolve_model(self.options.model, self.display.notify)
 
+    @property
+    def model_name(self) -> str:
+        """The model's name for people, with its device if it was loaded; empty if this run has no text to speak."""
+        return self.display.summary.model or (self.model.name if self.plan.utterances else "")
+
     @cached_property
     def identity(self) -> str:
         """Identity of the model and its adapter."""
@@ -202,6 +207,7 @@ def speak_all(
             raise
         if artifacts is not None:
             with timer("joined file, subtitles, report"):
+                artifacts.model = run.model_name
                 try:
                     artifacts.make(display.notify)
                 except VoxError as error:
