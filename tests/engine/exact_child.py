@@ -40,7 +40,6 @@ def main(threads: Iterable[int]) -> None:
             "together": _digests(model, requests),
             "reversed, two at a time": _digests(model, requests[::-1], 2),
             "alone": {name: digest for one in requests for name, digest in _digests(model, [one]).items()},
-            "a part of them": _digests(model, requests[1:3]),
         }
     json.dump({"strict": os.environ.get("MKL_CBWR") == "AUTO,STRICT", "threads": results}, sys.stdout)
 

@@ -51,7 +51,7 @@ def mixed(model: VoxCPM2, count: int) -> list[Request]:
             cfg=(2.0, 1.0, 3.5)[i % 3],
             solver=SOLVERS[i // 3 % 2],
             steps=(4, 2, 3)[i // 2 % 3],
-            max_len=40,
+            max_len=30,
         )
         for i in range(count)
     ]

@@ -14,7 +14,7 @@ from voxcli.engine.engine import Engine
 from voxcli.engine.request import Clip
 from voxcli.model.voxcpm2 import VoxCPM2
 
-COUNT = 16
+COUNT = 12
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def check(clips: dict[str, Clip], singles: dict[str, Clip]) -> None:
         assert_same(clip, singles[request_id])
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 11, COUNT])
+@pytest.mark.parametrize("count", [1, 2, 3, 5, 8, COUNT])
 def test_batch_equals_singles(tiny_model: VoxCPM2, singles: dict[str, Clip], count: int) -> None:
     clips = run(Engine(tiny_model), mixed(tiny_model, count))
     assert len(clips) == count

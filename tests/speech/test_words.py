@@ -23,7 +23,7 @@ TEXTS = [
     json.loads(line)["text"]
     for line in (Path(__file__).parent / "heldout.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-SENTENCES = TEXTS[:60]
+SENTENCES = TEXTS[:40]
 MARGIN = 0.02
 
 
