@@ -132,5 +132,5 @@ class Browser:
     def _send(self, method: str, path: str, data: dict[str, Any] | None = None) -> Any:
         body = None if data is None else json.dumps(data).encode()
         request = urllib.request.Request(self.address + path, body, {"Content-Type": "application/json"}, method=method)
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return json.load(answer)["value"]

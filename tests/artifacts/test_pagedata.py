@@ -24,9 +24,9 @@ def test_what_a_director_sees_of_each_line(tmp_path: Path) -> None:
     (first,) = lines[0][3]
     assert first[:4] == [1, "speech/b%20%231%20%27%26.wav", 2.0, str(2**62 + 1)]  # JavaScript has no such number
     (failed,) = lines[3][3]
-    assert failed[1:5] == ["", 0, "", ""] and [names[each] for each in failed[6]] == ["no voice <b>"]
+    assert failed[1:6] == ["", 0, "", 0, 0] and names[failed[7]] == "no voice <b>"
     (warned,) = lines[4][3]
-    assert [names[each] for each in warned[6]] == ["3 attempts", "quiet voice"]
+    assert names[warned[7]] == "3 attempts\nquiet voice" and names[warned[6]] == "Ended by: stop"
     assert data["seconds"] == 13.8
 
 
@@ -44,16 +44,18 @@ def test_waveforms_are_to_scale(tmp_path: Path) -> None:
     lines = [line(tmp_path, f"{n}", "Hello.", 0.5 * n) for n in range(1, 20)] + [line(tmp_path, "long", "Hello.", 60.0)]
     data = page_data(lines, tmp_path)
     assert data["scale"] == 9.5  # 19 of 20 lines are not longer
-    waves = [made[3][0][4] for made in data["lines"]]
-    assert [len(wave) for wave in waves] == [*(max(MIN_BARS, round(BARS * 0.5 * n / 9.5)) for n in range(1, 20)), BARS]
-    assert LEVELS.index(waves[-1][0]) < 10 < 35 < LEVELS.index(waves[-1][-1])  # it grows louder
+    bars = [made[3][0][4] for made in data["lines"]]
+    assert bars == [*(max(MIN_BARS, round(BARS * 0.5 * n / 9.5)) for n in range(1, 20)), BARS]
+    waves = data["waves"]
+    assert len(waves) == sum(bars)
+    assert LEVELS.index(waves[-BARS]) < 10 < 35 < LEVELS.index(waves[-1])  # it grows louder
 
 
 def test_a_missing_file_has_no_waveform(tmp_path: Path) -> None:
     job, result = line(tmp_path, "a", "Hello.", 1.0)
     job.out.unlink()
     (made,) = page_data([(job, result)], tmp_path)["lines"]
-    assert made[3][0][4] == "" and made[3][0][1] == "speech/a.wav"
+    assert made[3][0][1] == "speech/a.wav" and made[3][0][4] == 0
 
 
 def test_results_of_one_id_are_takes_of_one_line(tmp_path: Path) -> None:

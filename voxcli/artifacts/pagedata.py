@@ -1,7 +1,8 @@
 """The data of the report page: what it shows of each line, as compact JSON.
 
-Lines and takes are arrays without the empty values at their end; words that many lines share, such as voices and
-warnings, are numbers of a common list. 100,000 lines are about 20 MB.
+A browser reads 100,000 lines in about a second, because there are few values in them: lines and takes are arrays without
+the empty values at their end, words that many lines share, such as voices and warnings, are numbers of a common list,
+and all waveforms are one string.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from voxcli.audio.peaks import peaks
 from voxcli.errors import AudioError
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result
-from voxcli.terminal import counted
+from voxcli.terminal import counted, one_line
 
 BARS = 96  # of a waveform as long as the scale
 MIN_BARS = 4
@@ -35,20 +36,27 @@ State = Literal["failed", "doubtful", "warned", "fine", "pause"]
 STATES: tuple[State, ...] = ("failed", "doubtful", "warned", "fine", "pause")  # in the order of the page
 
 
-class Names:
-    """Words that occur many times, each written once. The first one is empty."""
+class Common:
+    """What all lines share.
 
-    def __init__(self) -> None:
-        self._places: dict[str, int] = {"": 0}
+    folder: links to files are relative to it.
+    scale:  seconds that the whole width of a waveform stands for.
+    waves:  the waveforms of all takes, in order.
+    """
 
-    def __call__(self, words: str) -> int:
-        return self._places.setdefault(words, len(self._places))
+    def __init__(self, folder: Path, scale: float):
+        self.folder = folder
+        self.scale = scale
+        self.waves: list[str] = []
+        self._names: dict[str, int] = {"": 0}
 
-    def many(self, words: Iterable[str]) -> list[int]:
-        return [self(each) for each in words]
+    def name(self, words: str) -> int:
+        """Return the number of words that may occur many times."""
+        return self._names.setdefault(words, len(self._names))
 
-    def listed(self) -> list[str]:
-        return list(self._places)
+    @property
+    def names(self) -> list[str]:
+        return list(self._names)
 
 
 def page_data(lines: Sequence[tuple[Job, Result]], folder: Path) -> dict[str, Any]:
@@ -57,19 +65,19 @@ def page_data(lines: Sequence[tuple[Job, Result]], folder: Path) -> dict[str, An
     lines:  in manifest order; results of one id are the takes of one line.
     folder: links to files are relative to it.
     """
-    names = Names()
-    scale = _scale([result.duration_s or 0.0 for _, result in lines if _has_file(result)])
+    common = Common(folder, _scale([result.duration_s or 0.0 for _, result in lines if _has_file(result)]))
     by_id: dict[str, list[tuple[Job, Result]]] = {}
     for job, result in lines:
         by_id.setdefault(result.id, []).append((job, result))
     return {
         "states": STATES,
         "kinds": KINDS,
-        "scale": round(scale, 3),
+        "scale": round(common.scale, 3),
         "seconds": round(sum(result.duration_s or 0.0 for _, result in lines if _has_file(result)), 3),
         "speed": times_real_time(result for _, result in lines),
-        "lines": [_line(takes, folder, scale, names) for takes in by_id.values()],
-        "names": names.listed(),
+        "lines": [_line(takes, common) for takes in by_id.values()],
+        "names": common.names,
+        "waves": "".join(common.waves),
     }
 
 
@@ -108,36 +116,38 @@ def _scale(durations: Sequence[float]) -> float:
     return ordered[math.ceil(SCALE_PART * len(ordered)) - 1] if ordered else 1.0
 
 
-def _line(takes: Sequence[tuple[Job, Result]], folder: Path, scale: float, names: Names) -> list[Any]:
+def _line(takes: Sequence[tuple[Job, Result]], common: Common) -> list[Any]:
     job, result = takes[0]
     state = max((_state(result) for _, result in takes), key=STATES.index)
     return _trimmed(
         result.id,
         result.text,
         STATES.index(state),
-        [_take(place, *take, folder, scale, names) for place, take in enumerate(takes, 1)],
-        names(_character(job)),
-        names(job.voice.stem if job.voice is not None else ""),
-        names(result.description or job.control or ""),
-        names(next((path.name for path in (job.ref, job.prompt_audio) if path is not None), "")),
+        [_take(place, *take, common) for place, take in enumerate(takes, 1)],
+        common.name(_character(job)),
+        common.name(job.voice.stem if job.voice is not None else ""),
+        common.name(result.description or job.control or ""),
+        common.name(next((path.name for path in (job.ref, job.prompt_audio) if path is not None), "")),
         _extra(job.extra),
         _review([result for _, result in takes]),
     )
 
 
-def _take(place: int, job: Job, result: Result, folder: Path, scale: float, names: Names) -> list[Any]:
+def _take(place: int, job: Job, result: Result, common: Common) -> list[Any]:
     there = _has_file(result)
     seconds = result.duration_s or 0.0
+    wave = _wave(job.out, seconds, common.scale) if there else ""
+    common.waves.append(wave)
     return _trimmed(
         _field(result, "take") or place,
-        _link(job.out, folder) if there else "",
+        _link(job.out, common.folder) if there else "",
         round(seconds, 3),
         "" if result.seed is None else str(result.seed),  # a number of JavaScript can't hold each of them exactly
-        _wave(job.out, seconds, scale) if there else "",
+        len(wave),
         int(datetime.fromisoformat(result.finished).timestamp()) if result.finished else 0,
-        names.many(_remarks(result)),
+        common.name("\n".join(_facts(result))),
+        common.name("\n".join(map(one_line, _remarks(result)))),
         word_marks(result.text, _field(result, "check")),
-        names.many(_facts(result)),
     )
 
 
@@ -172,7 +182,7 @@ def _facts(result: Result) -> list[str]:
         **_measures(_field(result, "check") or {}),
         "Recording": "; ".join(result.voice_notes),
     }
-    return [f"{title}: {value}" for title, value in values.items() if value]
+    return [one_line(f"{title}: {value}") for title, value in values.items() if value]
 
 
 def _measures(check: Mapping[str, Any]) -> dict[str, str]:

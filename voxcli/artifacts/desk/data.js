@@ -2,18 +2,27 @@
 const find = (id) => document.getElementById(id);
 const DATA = JSON.parse(find("data").textContent);
 find("data").remove();
-const { names, scale } = DATA;
+const NONE = [];
+const { names, scale, waves } = DATA;
+let wavesRead = 0;
 
-function readTake([number, link, seconds, seed, wave, finished, remarks, marks, facts]) {
-  return { number, link: link || "", seconds, seed: seed || "", wave: wave || "", finished: finished || 0,
-    remarks: (remarks || []).map((each) => names[each]), marks: marks || [], facts: (facts || []).map((each) => names[each]) };
+function readTake(values) {
+  const [number, link, seconds, seed, bars, finished, facts, remarks, marks] = values;
+  const start = wavesRead;
+  wavesRead += bars || 0;
+  return { number, link: link || "", seconds: seconds || 0, seed: seed || "", start, bars: bars || 0, finished: finished || 0,
+    facts: facts || 0, remarks: remarks || 0, marks: marks || NONE };
 }
+
+const waveOf = (take) => waves.substr(take.start, take.bars);
+const factsOf = (take) => (take.facts ? names[take.facts].split("\n") : NONE);
+const remarksOf = (take) => (take.remarks ? names[take.remarks].split("\n") : NONE);
 
 function readLine([id, text, state, takes, character, voice, manner, recording, extra, recorded], place) {
   takes = takes.map(readTake);
   recorded = readRecorded(recorded, takes);
   return { place, id, text, state: DATA.states[state], takes, character: names[character || 0], voice: names[voice || 0],
-    manner: names[manner || 0], recording: names[recording || 0], extra: extra || [], shown: 0, recorded, review: recorded };
+    manner: names[manner || 0], recording: names[recording || 0], extra: extra || NONE, shown: 0, recorded, review: recorded };
 }
 
 // A review of an earlier round, as the results have it.
@@ -30,7 +39,7 @@ const lines = DATA.lines.map(readLine);
 DATA.lines = null;
 const lineOf = new Map(lines.map((line) => [line.id, line]));
 const takeOf = (line) => line.takes[line.shown];
-const canPlay = (take) => take.wave !== "";
+const canPlay = (take) => take.bars > 0;
 
 // What is kept of a line's review, in the browser and in review.json: a verdict about a take, the seeds of rejected
 // takes, a note. Seeds are strings here, because they may be larger than a number of JavaScript can hold exactly.

@@ -17,11 +17,11 @@ function showDesk() {
   find("desk").className = line.state;
   find("desk-line").textContent = `${line.place + 1} ${line.id}${of}`;
   find("desk-text").replaceChildren(marked(line.text, take.marks));
-  find("desk-remarks").replaceChildren(...[...take.remarks, ...stale(line)].map((each) => part("li", each)));
+  find("desk-remarks").replaceChildren(...[...remarksOf(take), ...stale(line)].map((each) => part("li", each)));
   const facts = [
     ["Character", line.character], ["Voice", line.voice], ["Manner", line.manner], ["Recording", line.recording],
     ["Length", take.seconds ? `${take.seconds.toFixed(2)} s` : ""], ["Seed", take.seed],
-    ...take.facts.map(pair), ["Spoken", dated(take.finished)], ...line.extra.map(pair),
+    ...factsOf(take).map(pair), ["Spoken", dated(take.finished)], ...line.extra.map(pair),
   ].filter(([, value]) => value);
   find("desk-facts").replaceChildren(...facts.map(fact), ...(take.link ? [fact(["File", link(take)])] : []));
 }
@@ -107,7 +107,7 @@ function fillPaper() {
     const verdict = verdictOf(line);
     row.append(part("td", `${place + 1} ${line.id}`), part("td", [line.character, voiceOf(line), line.manner].filter(Boolean).join(", ")), words,
       part("td", take.seconds ? `${take.seconds.toFixed(1)} s` : ""), part("td", take.number), part("td", verdict === "open" ? "" : verdict),
-      part("td", reviewOf(line).note), part("td", [WORDS[line.state], ...take.remarks].filter(Boolean).join("; ")));
+      part("td", reviewOf(line).note), part("td", [WORDS[line.state], ...remarksOf(take)].filter(Boolean).join("; ")));
     body.append(row);
   }
   find("paper").replaceChildren(head, body);

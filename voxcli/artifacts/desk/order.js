@@ -41,7 +41,7 @@ const haystacks = [];
 
 function haystack(line) {
   return (haystacks[line.place] ??= [line.place + 1, line.id, line.text, line.character, line.voice, line.manner, line.recording,
-    ...line.extra, ...line.takes.flatMap((take) => [take.seed, ...take.remarks])].join("\n").toLowerCase());
+    ...line.extra, ...line.takes.flatMap((take) => [take.seed, ...remarksOf(take)])].join("\n").toLowerCase());
 }
 
 const voiceOf = (line) => line.voice || line.recording;

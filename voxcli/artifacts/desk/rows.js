@@ -30,14 +30,15 @@ function marked(text, marks) {
 // Bars from the middle; the width is to scale, but for sounds longer than the scale, which end in a dashed line.
 function waveform(take) {
   const picture = document.createElementNS(SVG, "svg");
-  const bars = take.wave.length;
+  const { bars } = take;
+  const wave = waveOf(take);
   picture.setAttribute("viewBox", `0 0 ${bars} ${HEIGHT}`);
   picture.setAttribute("preserveAspectRatio", "none");
   picture.setAttribute("aria-hidden", "true");
   picture.style.width = `${Math.max(1, Math.min(100, (100 * take.seconds) / scale)).toFixed(2)}%`;
   let drawn = "";
   for (let bar = 0; bar < bars; bar++) {
-    const half = Math.max(0.5, (LEVELS.indexOf(take.wave[bar]) / 63) * (HEIGHT / 2 - 1));
+    const half = Math.max(0.5, (LEVELS.indexOf(wave[bar]) / 63) * (HEIGHT / 2 - 1));
     drawn += `M${bar + 0.5} ${HEIGHT / 2 - half}v${2 * half}`;
   }
   for (const kind of ["", "heard"]) {
@@ -81,7 +82,7 @@ function fillRow(row, line) {
   if (row.dataset.shown !== String(line.shown)) {
     row.dataset.shown = line.shown;
     row.querySelector(".text .words").replaceChildren(marked(line.text, take.marks));
-    row.querySelector(".remarks").textContent = take.remarks.join("; ");
+    row.querySelector(".remarks").textContent = remarksOf(take).join("; ");
     fillSound(row, line, take);
   }
   line.takes.forEach((each, place) => {
