@@ -1,8 +1,8 @@
 """The data of the report page: what it shows of each line, as compact JSON.
 
-A browser reads 100,000 lines in about a second, because there are few values in them: lines and takes are arrays without
-the empty values at their end, words that many lines share, such as voices and warnings, are numbers of a common list,
-and all waveforms are one string.
+A browser reads 100,000 lines in about a second, because there are few values in them: lines and takes are arrays
+without the empty values at their end, words that many lines share, such as voices and warnings, are numbers of a
+common list, and all waveforms are one string.
 """
 
 from __future__ import annotations
