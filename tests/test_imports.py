@@ -1,7 +1,7 @@
 """Rooms (subpackages) import only rooms below them:
 
     {cli -> {server, cluster, diagnostics}, api}; server -> cluster -> run; api -> run; diagnostics -> jobs
-    run -> {artifacts, inputs} -> jobs -> voices -> engine -> model -> kernels
+    run -> {artifacts, inputs, check} -> jobs -> voices -> engine -> model -> kernels
 
 text, audio, files, terminal, interrupts, memory, errors, extras and faults are leaves for all rooms, with exceptions:
 model and engine do not import text and audio, and kernels imports only errors. The lengths of files and of parameter
@@ -28,7 +28,7 @@ MODEL = {"model", *KERNELS, *BELOW}
 ENGINE = {"engine", *MODEL}
 VOICES = {"voices", *ENGINE, *LEAVES}
 JOBS = {"jobs", *VOICES}
-RUN = {"run", "artifacts", "inputs", *JOBS}
+RUN = {"run", "artifacts", "inputs", "check", *JOBS}
 ALLOWED = {
     "cli": {"cli", "server", "cluster", "diagnostics", *RUN},
     "api": {"api", *RUN},
@@ -38,6 +38,7 @@ ALLOWED = {
     "run": RUN,
     "artifacts": {"artifacts", *JOBS},
     "inputs": {"inputs", *JOBS},
+    "check": {"check", *JOBS},
     "jobs": JOBS,
     "voices": VOICES,
     "engine": ENGINE,

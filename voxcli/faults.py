@@ -16,7 +16,7 @@ import sys
 
 VARIABLE = "VOXCPM2_FAULT"
 
-POINTS = ("load", "voice", "encode", "probe", "line", "prefill", "step", "decode", "write", "fsync", "rename", "note")
+POINTS = ("load", "voice", "encode", "probe", "line", "prefill", "step", "decode", "write", "fsync", "rename", "note", "listen")
 ERRORS = {"enospc": errno.ENOSPC, "eacces": errno.EACCES, "enoent": errno.ENOENT, "enomem": errno.ENOMEM}
 SIGNALS = ("sigint", "sigterm", "sigkill")
 KINDS = ("error", "memory", "allocator", "nan", *ERRORS, *SIGNALS)

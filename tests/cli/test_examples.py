@@ -20,8 +20,8 @@ from voxcli.cli.main import app, run
 from voxcli.voices.store import remove_voice, voice_names
 
 WORDS = "The wind came over the hill. "
-# They take minutes, download gigabytes, or run until Ctrl-C, so their examples are only parsed.
-NOT_RUN = ("bench", "download", "serve")
+# They take minutes, download gigabytes, run until Ctrl-C, or need a recognizer, so their examples are only parsed.
+NOT_RUN = ("bench", "check", "download", "serve")
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:

@@ -16,13 +16,26 @@ INPUT = "Input"
 OUTPUT = "Output"
 VOICE = "Voice"
 SPEECH = "Speech"
+CHECK = "Check"
 RESUME = "Resume"
 MEASURE = "Measure"
 MODEL = "Model"
 SERVE = "Server"
 WORKERS = "Workers"
 OTHER = "Other options"
-PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, MEASURE, SERVE, MODEL, WORKERS, OTHER)  # the most used panels first
+PANELS = (
+    OUTPUT,
+    INPUT,
+    VOICE,
+    SPEECH,
+    CHECK,
+    RESUME,
+    MEASURE,
+    SERVE,
+    MODEL,
+    WORKERS,
+    OTHER,
+)  # the most used panels first
 COLUMNS = 100
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": COLUMNS}
 

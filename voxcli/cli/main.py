@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from voxcli.cli import batch, bench, clone, doctor, download, presets, serve, synth, voices
+from voxcli.cli import batch, bench, check, clone, doctor, download, presets, serve, synth, voices
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
@@ -26,7 +26,10 @@ TITLE = "Text to speech with VoxCPM2, from one sentence to thousands of lines."
 PROBLEMS_SHOWN = 50
 EXIT_CODES = {
     0: "success",
-    VoxError.exit_code: "some lines failed or were cut off (unless --allow-truncated), or a file could not be written",
+    VoxError.exit_code: (
+        "some lines failed, were cut off (unless --allow-truncated) or are doubtful (unless --allow-doubtful), "
+        "or a file could not be written"
+    ),
     InputError.exit_code: "invalid input: usage, text, voice or manifest",
     ModelError.exit_code: "no usable model or device",
     INTERRUPTED: "interrupted with Ctrl-C",
@@ -54,7 +57,7 @@ app = typer.Typer(
     help=TITLE,
     epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
 )
-for command in (synth, batch, clone, serve, voices, presets, bench, download, doctor):
+for command in (synth, batch, clone, check, serve, voices, presets, bench, download, doctor):
     command.register(app)
 
 

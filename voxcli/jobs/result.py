@@ -42,7 +42,8 @@ class Result:
     id:           id of the line.
     out:          path of the file, relative to the folder of results.jsonl.
     text:         the text as given.
-    status:       `ok` if the file was written, `skipped` if the text has no words and so no file, else `failed`.
+    status:       `ok`, `doubtful` if the check found a fault, `skipped` if it has no words and so no file, else `failed`.
+    reason:       why it is doubtful.
     duration_s:   seconds of audio; of a skipped line, seconds of silence in a joined file.
     wall_s:       seconds in the engine, from its start to its end, while other lines run beside it.
     rtf:          real-time factor: `wall_s / duration_s`.
@@ -59,6 +60,8 @@ class Result:
     fingerprint:  digests of text, voice and model, the settings, and the requested seed.
     finished:     time at which the file was written: ISO 8601, UTC.
     cues:         `[start, end, text]` of each segment, in seconds.
+    check:        what the check found: error rates, wrong words by their place in `text`, and measures, see Check.
+    words:        `[start, end, word]` of each word, in seconds, heard by the check.
     error:        why it failed.
     extra:        further fields of the line, copied from the manifest.
     """
@@ -68,7 +71,7 @@ class Result:
     id: str
     out: str
     text: str
-    status: Literal["ok", "skipped", "failed"]
+    status: Literal["ok", "doubtful", "skipped", "failed"]
     duration_s: Amount | None = None
     wall_s: Amount | None = None
     rtf: Amount | None = None
@@ -85,12 +88,20 @@ class Result:
     fingerprint: Mapping[str, Any] | None = None
     finished: str | None = None
     cues: tuple[Cue, ...] | None = None
+    reason: str | None = None
+    check: Mapping[str, Any] | None = None
+    words: tuple[Cue, ...] | None = None
     error: str | None = None
     extra: Mapping[str, Any] | None = None
 
     @property
     def ok(self) -> bool:
-        return self.status == "ok"
+        """Whether there is a file; a doubtful one counts."""
+        return self.status in ("ok", "doubtful")
+
+    @property
+    def doubtful(self) -> bool:
+        return self.status == "doubtful"
 
     @property
     def failed(self) -> bool:

@@ -1,0 +1,152 @@
+"""Files that were made before are checked, with a stub for the recognizer."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.check.stub import COMMAND, spelled
+from voxcli.check.heard import RATE
+from voxcli.check.models import CheckModel
+from voxcli.cli.main import run
+from voxcli.jobs.result import Cue, Result
+from voxcli.run.results import ResultLog, read_results
+
+
+@pytest.fixture(autouse=True)
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The stub hears; quiet codes in silence are neither too silent nor too fast for it."""
+    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
+    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    monkeypatch.setattr("voxcli.check.verdict._of_signals", lambda signals: iter(()))
+    monkeypatch.setattr("voxcli.check.verdict._of_rate", lambda comparison, signals: iter(()))
+    yield
+
+
+def write(path: Path, words: str, subtype: str = "FLOAT") -> None:
+    soundfile.write(path, spelled(words), RATE, subtype=subtype)
+
+
+def test_results_get_their_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.wav", "the old clock stopped")
+    write(tmp_path / "b.wav", "the stopped")
+    with ResultLog(tmp_path) as log:
+        for identity in "ab":
+            cues = (Cue(0.0, 0.4, "The old clock stopped."),)
+            log.append(Result(identity, f"{identity}.wav", "The old clock stopped.", "ok", cues=cues))
+        log.append(Result("c", "c.wav", "Never made.", "failed", error="no"))
+    assert run(["check", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == f"{tmp_path / 'b.wav'}: words are missing: old clock\n"
+    assert captured.err == "2 files checked, 1 doubtful, 0 failed\n"
+    found = read_results(tmp_path)
+    assert (found["a"].status, found["a"].reason) == ("ok", None)
+    assert (found["b"].status, found["b"].reason) == ("doubtful", "words are missing: old clock")
+    assert found["b"].check is not None
+    assert found["b"].check["missing"] == [[4, "old"], [8, "clock"]]
+    assert found["b"].check["wer"] == 0.5
+    assert found["a"].words == ((0.0, 0.1, "The"), (0.1, 0.2, "old"), (0.2, 0.3, "clock"), (0.3, 0.4, "stopped."))
+    assert run(["check", str(tmp_path), "--allow-doubtful"]) == 0
+    assert run(["check", str(tmp_path), "--max-wer", "0.5"]) == 0
+
+
+def test_a_failure_stays_the_last_result(tmp_path: Path) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"), Result("a", "a.wav", "Good luck!", "failed", error="no"))
+    assert run(["check", str(tmp_path)]) == 0
+    with ResultLog(tmp_path) as log:
+        history = log.history["a"]
+    assert history.last.failed
+    assert history.good is not None and history.good.check is not None
+
+
+def test_places_are_those_in_the_text_of_the_line(tmp_path: Path) -> None:
+    """Parts of a text are spoken one by one, without its marks."""
+    write(tmp_path / "a.wav", "one two now end")
+    text = "(a calm voice)One two three. [pause 1s] Now the end."
+    cues = (Cue(0.0, 0.2, "One two three."), Cue(0.2, 0.4, "Now the end."))
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", text, "ok", cues=cues))
+    run(["check", str(tmp_path)])
+    check = read_results(tmp_path)["a"].check
+    assert check is not None
+    assert [text[place : place + len(word)] for place, word in check["missing"]] == ["three", "the"]
+    assert check["missing"] == [[22, "three"], [text.index("the end"), "the"]]
+
+
+def test_files_of_other_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "wavs"
+    folder.mkdir()
+    write(folder / "one.wav", "good luck")
+    write(folder / "two.flac", "go", subtype="PCM_24")
+    with (tmp_path / "lines.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("File", "text"), ("one.wav", "Good luck."), ("two.flac", "Go home now.")])
+    assert run(["check", str(folder), "--manifest", str(tmp_path / "lines.csv")]) == 1
+    assert "two.flac: words are missing: home now" in capsys.readouterr().out
+    lines = [json.loads(line) for line in (folder / "check.jsonl").read_text().splitlines()]
+    assert [(line["id"], line["status"]) for line in lines] == [("one", "ok"), ("two", "doubtful")]
+    assert lines[0]["words"] == [[0.0, 0.1, "Good"], [0.1, 0.2, "luck."]]
+
+
+def test_a_manifest_with_ids_and_another_text_column(tmp_path: Path) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "Line": "Good luck."}\n')
+    out = tmp_path / "found.jsonl"
+    command = ["check", str(tmp_path), "--manifest", str(tmp_path / "lines.jsonl"), "--map", "text=Line"]
+    assert run([*command, "-o", str(out)]) == 0
+    assert json.loads(out.read_text())["status"] == "ok"
+    assert not (tmp_path / "check.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "there are no results in {}: name the texts of its files with --manifest FILE"),
+        (("--map", "text=Line"), "--input-format, --encoding and --map are for a --manifest"),
+        (("--max-wer", "2"), "--max-wer must be a number from 0 to 1, not '2'"),
+        (("--check-device", "tpu"), "--check-device must be one of cpu, cuda, not 'tpu'"),
+        (("--language", "xx"), "language must be a language tag such as en, de or zh, not 'xx'"),
+    ],
+)
+def test_wrong_use_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(["check", str(tmp_path), *arguments]) == 2
+    assert message.format(tmp_path) in capsys.readouterr().err
+
+
+def test_rows_without_a_file_are_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "text": "x"}\n{"file": "b.wav", "text": "x"}\n{"id": "c"}\n')
+    assert run(["check", str(tmp_path), "--manifest", str(tmp_path / "lines.jsonl")]) == 2
+    error = capsys.readouterr().err
+    assert "line 1: there is no file 'a'" in error
+    assert "line 2: there is no file 'b.wav'" in error
+    assert "line 3: no text" in error
+
+
+def test_a_file_that_can_not_be_read_fails_and_the_others_are_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    (tmp_path / "b.wav").write_bytes(b"no sound")
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"), Result("b", "b.wav", "Good luck.", "ok"))
+    assert run(["check", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert "b: " in error and "it can't be read" in error
+    assert "2 files checked, 0 doubtful, 1 failed" in error
+    assert read_results(tmp_path)["a"].check is not None
+
+
+def test_channels_are_averaged(tmp_path: Path) -> None:
+    both = np.stack([spelled("good luck"), spelled("good luck")], axis=1)
+    soundfile.write(tmp_path / "a.wav", both, RATE, subtype="FLOAT")
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "text": "Good luck."}\n')
+    assert run(["check", str(tmp_path), "--manifest", str(tmp_path / "lines.jsonl")]) == 0

@@ -1,0 +1,78 @@
+"""The options of the check."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from voxcli.cli.flatten import OptionGroup, option
+from voxcli.cli.help import CHECK
+from voxcli.cli.values import number, word
+from voxcli.errors import InputError
+
+if TYPE_CHECKING:
+    from voxcli.check.options import CheckOptions
+
+DEVICES = ("cpu", "cuda")
+AllowDoubtful = Annotated[bool, option(CHECK, "--allow-doubtful", help="Exit with 0 even if the check finds faults.")]
+
+
+@dataclass(frozen=True)
+class LimitOptions(OptionGroup):
+    """The recognizer and the limits."""
+
+    check_model: Annotated[
+        str | None,
+        option(
+            CHECK,
+            "--check-model",
+            metavar="NAME|FOLDER",
+            show_default="tiny.en",
+            help="Model of faster-whisper, such as small, which is downloaded; tiny.en comes with the extra `check`.",
+        ),
+    ] = None
+    max_wer: Annotated[
+        float | None,
+        option(
+            CHECK,
+            "--max-wer",
+            metavar="SHARE",
+            parser=number("--max-wer", float, 0, 1),
+            show_default="by the length of the text",
+            help="Maximum word error rate, such as 0.1.",
+        ),
+    ] = None
+    min_similarity: Annotated[
+        float | None,
+        option(
+            CHECK,
+            "--min-similarity",
+            metavar="N",
+            parser=number("--min-similarity", float, 0, 1),
+            show_default="0.65 if the weights of resemblyzer are installed",
+            help="Minimum similarity to the recording of the voice.",
+        ),
+    ] = None
+    check_device: Annotated[
+        str,
+        option(
+            CHECK,
+            "--check-device",
+            metavar="DEVICE",
+            parser=word("--check-device", ", ".join(DEVICES)),
+            help="Device of the recognizer: cpu or cuda.",
+        ),
+    ] = "cpu"
+
+    def options(self, retries: int = 0) -> CheckOptions:
+        from voxcli.check.options import CheckOptions
+
+        return CheckOptions(self.check_model, self.max_wer, self.min_similarity, retries, self.check_device)
+
+
+def check_folder(folder: Path) -> Path:
+    """Return a folder of files to check. Raises InputError."""
+    if not folder.is_dir():
+        raise InputError(f"{folder} is not a folder: name one with audio files")
+    return folder
