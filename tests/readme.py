@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable
+from dataclasses import fields
 from pathlib import Path
 
 from voxcli.cli.main import EXIT_CODES
@@ -37,7 +38,9 @@ def _description(name: str) -> str:
 def results() -> str:
     text = inspect.getdoc(Result) or ""
     described = dict(re.findall(r"^(\w+): +(.+)\.$", text, re.MULTILINE))
-    return rows(("field", "meaning"), ((f"`{name}`", described[name]) for name in Result.__dataclass_fields__))
+    return rows(
+        ("field", "meaning"), ((f"`{name}`", described[name]) for name in (field.name for field in fields(Result)))
+    )
 
 
 def presets() -> str:

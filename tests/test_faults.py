@@ -62,3 +62,10 @@ def test_kinds_of_faults() -> None:
 def test_unknown_points_and_kinds_are_refused(fault: str) -> None:
     with pytest.raises(ValueError, match="points are load, voice"):
         faults.arm(fault)
+
+
+def test_a_fault_with_a_word_and_a_number_happens_once() -> None:
+    faults.arm("clip:drop:@fog:2,clip:noise:@rain,clip:cut:@fog:3")
+    kinds = [faults.spoiled("clip", about) for about in ("a fog", "no", "the fog", "rain", "rain", "fog", "fog")]
+    assert kinds == [None, None, "drop", "noise", "noise", "cut", None]
+    assert faults.spoiled("write", "fog") is None

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voxcli.artifacts.subtitles import COLUMNS, LINES, _width, srt, subtitles_path, vtt, wrap, write_subtitles
+from voxcli.artifacts.screens import COLUMNS, LINES, width, wrap
+from voxcli.artifacts.subtitles import srt, subtitles_path, vtt, write_subtitles
 from voxcli.jobs.cues import make_cues
 from voxcli.jobs.result import Cue
 from voxcli.text.script import SpokenSegment
@@ -79,7 +80,7 @@ def test_any_text_fits_the_screen_and_keeps_letters_and_time(text: str, start: f
     ]
     for _, _, *lines in blocks:
         assert 1 <= len(lines) <= LINES
-        assert all(_width(line) <= COLUMNS for line in lines)
+        assert all(width(line) <= COLUMNS for line in lines)
     shown = "".join(line for _, _, *lines in blocks for line in lines)
     assert "".join(shown.replace("\u2060", "").split()) == "".join(text.replace("\u2060", "").split())
     times = [time for _, times, *_ in blocks for time in times.split(" --> ")]

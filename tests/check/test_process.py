@@ -74,5 +74,8 @@ def test_it_ends_with_its_block() -> None:
 
 
 def test_a_command_that_is_no_listener() -> None:
-    with ListeningProcess(Setup("stub"), ("true",)) as process, pytest.raises(ModelError, match="ended while it loaded"):
+    with (
+        ListeningProcess(Setup("stub"), ("true",)) as process,
+        pytest.raises(ModelError, match="ended while it loaded"),
+    ):
         assert process.multilingual

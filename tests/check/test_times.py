@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from voxcli.check.compare import compare
 from voxcli.check.heard import HeardWord
 from voxcli.check.times import word_times
@@ -54,7 +56,7 @@ def test_words_written_together_share_their_time() -> None:
 def test_times_never_overlap() -> None:
     words = heard((0.0, 0.6, "a"), (0.5, 0.9, "b"), (0.7, 0.8, "c"))
     found = times("a b c", words)
-    assert all(one.end <= other.start for one, other in zip(found, found[1:], strict=False))
+    assert all(one.end <= other.start for one, other in pairwise(found))
 
 
 def test_characters_of_chinese() -> None:

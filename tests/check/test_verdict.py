@@ -41,7 +41,10 @@ def test_what_a_recognizer_mishears_is_right(heard: str) -> None:
         ("thick fog rolled over the harbor", "words are missing: this morning"),
         ("A thick fog rolled over rolled over the harbor this morning", "words are repeated: rolled over"),
         ("A thick fog rolled over the harbor this morning thank you", "words are added: thank you"),
-        ("A brick dog told cover a barber mist mourning", "8 of 9 words are wrong: thick fog rolled over the harbor this morning"),
+        (
+            "A brick dog told cover a barber mist mourning",
+            "8 of 9 words are wrong: thick fog rolled over the harbor this morning",
+        ),
         ("", "words are missing: A thick fog rolled over the harbor this morning"),
     ],
 )

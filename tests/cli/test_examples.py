@@ -143,7 +143,7 @@ def test_a_shell_completes_commands_presets_and_voices(here: None) -> None:
         ("batch --device c", ["cpu", "cuda"]),
         ("bench --dtype ", ["auto", "float32", "bfloat16", "float16"]),
         ("synth --format wav", ["wav", "wav24", "wavf"]),
-        ("clone --subtitles ", ["srt", "vtt"]),
+        ("clone --subtitles ", ["srt", "vtt", "words", "karaoke"]),
         ("batch --input-format m", ["markdown"]),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_command_that_speaks_has_an_option_for_each_setting(command: str, caps
 
 def test_panels_come_in_the_order_of_need(capsys: pytest.CaptureFixture[str]) -> None:
     titles = re.findall(r"^([A-Z][\w ]+):$", help_of(("batch",), capsys), re.MULTILINE)
-    panels = ["Output", "Input", "Voice", "Speech", "Resume", "Model", "Workers", "Other options"]
+    panels = ["Output", "Input", "Voice", "Speech", "Resume", "Check", "Model", "Workers", "Other options"]
     assert titles == ["Arguments", *panels, "Examples"]
 
 

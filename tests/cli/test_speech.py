@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +26,7 @@ from voxcli.jobs.result import Result
 from voxcli.run import profile as profile_module
 from voxcli.run import results as results_module
 
-FIELDS = list(Result.__dataclass_fields__)
+FIELDS = [field.name for field in fields(Result)]
 
 
 @pytest.fixture(autouse=True)

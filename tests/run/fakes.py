@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 
 import numpy as np
 import torch
@@ -57,8 +57,8 @@ class FakeEngine:
         return True
 
     def generate(self, requests: Iterable[Request | NotYet]) -> Iterator[Clip]:
-        source = (request for request in requests if isinstance(request, Request))
-        while batch := list(islice(source, self.rows)):
+        source = iter(requests)
+        while batch := list(islice(takewhile(lambda request: isinstance(request, Request), source), self.rows)):
             self.requests += batch
             if self.on_patch is not None:
                 self.on_patch({request.request_id: 1 for request in batch})

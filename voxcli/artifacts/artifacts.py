@@ -109,7 +109,7 @@ class Artifacts:
         if self.subtitles is not None:
             for job, result in finished:
                 path = subtitles_path(job.out, self.subtitles)
-                yield partial(write_subtitles, path, result.cues or (), self.subtitles)
+                yield partial(write_subtitles, path, result.cues or (), self.subtitles, result.words or ())
         if self.join is not None:
             yield partial(self._join, self.join, finished, notify)
         if self.report is not None:
@@ -132,7 +132,7 @@ class Artifacts:
         bitrate, loudness = self.jobs[0].settings.bitrate, _common_loudness(self.jobs)
         whole = write_joined(path, parts, format=self.format, bitrate=bitrate, loudness=loudness)
         if self.subtitles is not None:
-            write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles)
+            write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles, whole.words)
         notify(f"{path}: {format_duration(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")
         if whole.quieter >= MISSED_LU:
             notify(f"{path} is {whole.quieter:.1f} LU below the loudness asked for: its peak allows no more")
@@ -140,9 +140,9 @@ class Artifacts:
     @staticmethod
     def _part(job: Job, result: Result) -> Track:
         """Make the track of a finished line; a line without words becomes silence."""
-        return (
-            Track(job.out, job.pause_after, result.cues or ()) if result.ok else Track(None, result.duration_s or 0.0)
-        )
+        if not result.ok:
+            return Track(None, result.duration_s or 0.0)
+        return Track(job.out, job.pause_after, result.cues or (), result.words or ())
 
     def _result(self, job: Job) -> Result:
         found = self._results.get(job.id)

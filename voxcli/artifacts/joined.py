@@ -29,11 +29,12 @@ BLOCK = 1 << 16  # frames
 
 
 class Track(NamedTuple):
-    """A finished file, the seconds of silence after it, and its cues. path: None for silence only."""
+    """A finished file, the seconds of silence after it, its cues and words. path: None for silence only."""
 
     path: Path | None
     pause_s: float
     cues: Sequence[Cue] = ()
+    words: Sequence[Cue] = ()
 
 
 class JoinedAudio(NamedTuple):
@@ -42,6 +43,7 @@ class JoinedAudio(NamedTuple):
     duration_s: float
     cues: list[Cue]
     quieter: float = 0.0
+    words: Sequence[Cue] = ()
 
 
 def write_joined(
@@ -60,18 +62,20 @@ def write_joined(
         rate: int = first.samplerate
     gain, quieter = _gain(parts, rate, loudness) if loudness is not None else (1.0, 0.0)
     cues: list[Cue] = []
+    words: list[Cue] = []
     written = 0
 
     def blocks() -> Iterator[Samples]:
         nonlocal written
         for part, sound in _tracks(parts, rate):
             cues.extend(cue.later(written / rate) for cue in part.cues)
+            words.extend(word.later(written / rate) for word in part.words)
             for block in sound:
                 written += len(block)
                 yield block if gain == 1 else block * np.float32(gain)
 
     write_blocks(path, blocks(), rate, format=format, bitrate=bitrate)
-    return JoinedAudio(written / rate, cues, quieter)
+    return JoinedAudio(written / rate, cues, quieter, words)
 
 
 def _tracks(parts: Sequence[Track], rate: int) -> Iterator[tuple[Track, Iterator[Samples]]]:

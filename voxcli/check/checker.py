@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
@@ -56,7 +55,7 @@ class CheckedClip:
 
 
 class Checker:
-    """Checks clips, several at once; a context manager.
+    """Checks clips, several at once; a context manager that can be entered again later.
 
     command: starts the listening process; None: the real one.
 
@@ -83,14 +82,17 @@ class Checker:
         self._process = ListeningProcess(setup, command)
         self._voices: dict[Path, tuple[float, ...] | None] = {}
         self._reading = Lock()
-        self._stack = ExitStack()
 
     def __enter__(self) -> Checker:
-        self._stack.enter_context(self._process)
+        self._process.__enter__()
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self._stack.close()
+        self._process.__exit__()
+
+    def wait(self) -> None:
+        """Wait until the recognizer is loaded. Raises ModelError if it can't be."""
+        _ = self._process.multilingual
 
     def check(
         self, samples: Samples, rate: int, text: ClipText, *, voice: Path | None = None, about: str = ""
@@ -131,9 +133,13 @@ class Checker:
             return self._voices[voice]
 
 
-def usual_threads() -> int:
-    """Return how many clips are heard at once: a quarter of the cores; the rest is left to the engine."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usual_threads(cores: int | None = None) -> int:
+    """Return how many clips are heard at once: a quarter of the cores; the rest is left to the engine.
+
+    cores: those of the engine; None: all that this process may use.
+    """
+    if cores is None:
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, cores // 4)
 
 

@@ -29,7 +29,7 @@ class _Ended(Exception):
 
 
 class ListeningProcess:
-    """A process that hears clips; a context manager. Its methods may be called from several threads.
+    """A process that hears clips; a context manager that can be entered again. Several threads may use it.
 
     setup:   what it loads.
     command: starts it.
@@ -45,6 +45,7 @@ class ListeningProcess:
         self._closed = False
 
     def __enter__(self) -> ListeningProcess:
+        self._closed = False
         self._running = _Running(self._command, self.setup)
         return self
 

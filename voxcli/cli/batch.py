@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from voxcli.cli.check_options import CheckOptionGroup
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import INPUT, OTHER, OUTPUT, RESUME, VOICE, Command, examples
 from voxcli.cli.options import (
@@ -60,6 +61,7 @@ def batch(
     speech: SettingOptions,
     engine: BatchModelOptions,
     workers: WorkerOptions,
+    check: CheckOptionGroup,
     defaults: Annotated[
         Path | None,
         option(INPUT, "--defaults", metavar="FILE", help="YAML file with default values for fields of the lines."),
@@ -138,7 +140,7 @@ def batch(
     if force and retry_failed:
         raise InputError("--force and --retry-failed exclude each other")
     from voxcli.artifacts.artifacts import Artifacts
-    from voxcli.artifacts.subtitles import subtitles_named
+    from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
     from voxcli.audio.formats import has_bitrate
     from voxcli.inputs.cast import read_cast
     from voxcli.inputs.columns import parse_map
@@ -156,6 +158,7 @@ def batch(
 
     timer = StageTimer()
     cluster = workers.cluster()
+    check_options = check.check_options()
     common = read_defaults(defaults) if defaults is not None else LineDefaults()
     settings = speech.settings(common.settings)
     model = engine.model_options(speech.preset)
@@ -188,6 +191,7 @@ def batch(
         with timer(EARLIER):
             found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
     kind = subtitles_named(subtitles)
+    check_subtitles(kind, checked=check_options is not None)
     artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     if settings.bitrate is not None and not any(map(has_bitrate, artifacts.formats)):
         raise InputError(
@@ -210,11 +214,11 @@ def batch(
     tell = json_note if progress == "json" else notify
     for line in found.lines():
         tell(line)
-    backend: Backend = LocalBackend()
+    backend: Backend = LocalBackend(check_options)
     if cluster is not None:
         from voxcli.cluster.ray_pool import RayBackend  # imports Ray
 
-        backend = RayBackend(cluster)
+        backend = RayBackend(cluster, check_options)
     summary = speak_all(
         plan,
         out,
@@ -234,5 +238,6 @@ def batch(
         print("\n".join(map(printable, told)), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
-    if summary.failed or (summary.cut_off and not allow_truncated):
+    cut_off, doubtful = summary.cut_off and not allow_truncated, summary.doubtful and not check.allow_doubtful
+    if summary.failed or cut_off or doubtful:
         raise typer.Exit(1)

@@ -211,4 +211,3 @@ def _checked(good: Result, last: Result, found: LineCheck) -> Iterator[Result]:
     yield found.applied(good)
     if last is not good:
         yield last
-

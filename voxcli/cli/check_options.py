@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from voxcli.check.options import MAX_RETRIES, RETRIES, CheckOptions
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import CHECK
 from voxcli.cli.values import number, word
 from voxcli.errors import InputError
-
-if TYPE_CHECKING:
-    from voxcli.check.options import CheckOptions
 
 DEVICES = ("cpu", "cuda")
 AllowDoubtful = Annotated[bool, option(CHECK, "--allow-doubtful", help="Exit with 0 even if the check finds faults.")]
@@ -66,9 +64,49 @@ class LimitOptions(OptionGroup):
     ] = "cpu"
 
     def options(self, retries: int = 0) -> CheckOptions:
-        from voxcli.check.options import CheckOptions
-
         return CheckOptions(self.check_model, self.max_wer, self.min_similarity, retries, self.check_device)
+
+
+@dataclass(frozen=True)
+class CheckOptionGroup(LimitOptions):
+    """The check of what is spoken."""
+
+    check: Annotated[
+        bool,
+        option(
+            CHECK,
+            "--check",
+            help="Listen to each file, and speak it again if words are missing, repeated or added or the sound is bad.",
+        ),
+    ] = False
+    check_retries: Annotated[
+        int | None,
+        option(
+            CHECK,
+            "--check-retries",
+            metavar="N",
+            parser=number("--check-retries", int, 0, MAX_RETRIES),
+            show_default=str(RETRIES),
+            help="How often a doubtful line is spoken again, with the next seeds; the best take is kept.",
+        ),
+    ] = None
+    allow_doubtful: AllowDoubtful = False
+
+    def check_options(self) -> CheckOptions | None:
+        """The options of the check; None without one. Raises InputError for an option that needs --check."""
+        named = {
+            "--check-model": self.check_model,
+            "--max-wer": self.max_wer,
+            "--min-similarity": self.min_similarity,
+            "--check-retries": self.check_retries,
+            "--check-device": None if self.check_device == "cpu" else self.check_device,
+        }
+        if self.check:
+            return self.options(RETRIES if self.check_retries is None else self.check_retries)
+        given = [name for name, value in named.items() if value is not None]
+        if given:
+            raise InputError(f"{given[0]} needs --check")
+        return None
 
 
 def check_folder(folder: Path) -> Path:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from voxcli.cli.check_options import CheckOptionGroup
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import VOICE, Command, examples
 from voxcli.cli.options import Debug, FileOptions, LexiconFile, SingleModelOptions, VoiceOptions, lexicon_of, protected
@@ -34,6 +35,7 @@ def clone(
     voice: VoiceOptions,
     speech: SettingOptions,
     engine: SingleModelOptions,
+    check: CheckOptionGroup,
     lexicon: LexiconFile = None,
     ref_text: RefText = None,
     debug: Debug = False,
@@ -73,4 +75,4 @@ def clone(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(in_its_format(job), options, inputs, output, engine.server_url())
+    speak(in_its_format(job), options, inputs, output, engine.server_url(), check)

@@ -23,19 +23,8 @@ MODEL = "Model"
 SERVE = "Server"
 WORKERS = "Workers"
 OTHER = "Other options"
-PANELS = (
-    OUTPUT,
-    INPUT,
-    VOICE,
-    SPEECH,
-    CHECK,
-    RESUME,
-    MEASURE,
-    SERVE,
-    MODEL,
-    WORKERS,
-    OTHER,
-)  # the most used panels first
+# the most used panels first
+PANELS = (OUTPUT, INPUT, VOICE, SPEECH, RESUME, CHECK, MEASURE, SERVE, MODEL, WORKERS, OTHER)
 COLUMNS = 100
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": COLUMNS}
 

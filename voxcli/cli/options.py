@@ -70,9 +70,10 @@ SubtitleKind = Annotated[
     option(
         OUTPUT,
         "--subtitles",
-        metavar="srt|vtt",
+        metavar="srt|vtt|words|karaoke",
         autocompletion=complete(subtitle_words),
-        help="Write subtitles next to the audio file, as SubRip or WebVTT.",
+        help="Write subtitles next to the audio file: SubRip or WebVTT, or with --check by word: WebVTT with the "
+        "time of each word, or .ass with karaoke tags.",
     ),
 ]
 Model = Annotated[

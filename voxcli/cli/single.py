@@ -13,6 +13,7 @@ from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
+    from voxcli.cli.check_options import CheckOptionGroup
     from voxcli.cli.options import FileOptions
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.job import Job
@@ -21,17 +22,23 @@ if TYPE_CHECKING:
 
 
 def speak(
-    job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions, server: str | None = None
+    job: Job,
+    engine: ModelOptions,
+    inputs: ProtectedInputs,
+    output: FileOptions,
+    server: str | None,
+    check: CheckOptionGroup,
 ) -> None:
     """Speak a job into a file or to stdout.
 
     inputs: the command's inputs without the files of the job's voice, which are added.
     server: URL of a server to speak on; None: load a model.
+    check:  how the file is checked.
 
     Raises InputError, before a model is loaded, for options that exclude each other and for an output that is an
-    input. Exits with code 1 if the speech was cut off at a length limit, unless that is allowed.
+    input. Exits with code 1 if the speech was cut off at a length limit or is doubtful, unless that is allowed.
     """
-    from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
+    from voxcli.artifacts.subtitles import check_subtitles, subtitles_named, subtitles_path
     from voxcli.audio.formats import has_bitrate
     from voxcli.jobs.settings import WHOLE
     from voxcli.run.single import STDOUT, speak_aloud, speak_one
@@ -40,6 +47,10 @@ def speak(
     if job.settings.bitrate is not None and not has_bitrate(job.format):
         raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
     kind = subtitles_named(output.subtitles)
+    check_options = check.check_options()
+    check_subtitles(kind, checked=check_options is not None)
+    if check_options is not None and (server is not None or job.out == STDOUT):
+        raise InputError("--check needs the whole audio of a model that is loaded here: name a file, without --server")
     if job.out != STDOUT:
         if output.raw:
             raise InputError("--raw needs -o -: files have a format, see --format")
@@ -47,12 +58,12 @@ def speak(
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
         if server is None:
-            spoken = speak_one(job, engine, kind)
+            spoken = speak_one(job, engine, kind, check_options)
         else:
             from voxcli.server.remote import speak_one_there
 
             spoken = speak_one_there(job, server, kind, notify)
-        _print_summary(spoken, output.allow_truncated)
+        _print_summary(spoken, output.allow_truncated, check.allow_doubtful)
         return
     if kind is not None:
         raise InputError("--subtitles needs an audio file: name one with -o")
@@ -77,7 +88,7 @@ def speak(
     _print_summary(spoken, output.allow_truncated)
 
 
-def _print_summary(spoken: Spoken, allow_truncated: bool) -> None:
+def _print_summary(spoken: Spoken, allow_truncated: bool, allow_doubtful: bool = False) -> None:
     print(one_line(spoken.line), file=sys.stderr)
-    if spoken.cut_off and not allow_truncated:
+    if (spoken.cut_off and not allow_truncated) or (spoken.doubtful and not allow_doubtful):
         raise typer.Exit(1)

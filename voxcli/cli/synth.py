@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from voxcli.cli.check_options import CheckOptionGroup
 from voxcli.cli.flatten import flatten
 from voxcli.cli.help import Command, examples
 from voxcli.cli.options import Debug, FileOptions, LexiconFile, SingleModelOptions, VoiceOptions, lexicon_of, protected
@@ -27,6 +28,7 @@ def synth(
     voice: VoiceOptions,
     speech: SettingOptions,
     engine: SingleModelOptions,
+    check: CheckOptionGroup,
     lexicon: LexiconFile = None,
     debug: Debug = False,
 ) -> None:
@@ -48,4 +50,4 @@ def synth(
         settings=settings,
         lexicon=lexicon_of(lexicon, inputs),
     )
-    speak(in_its_format(job), options, inputs, output, engine.server_url())
+    speak(in_its_format(job), options, inputs, output, engine.server_url(), check)

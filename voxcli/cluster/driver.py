@@ -13,6 +13,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -25,6 +26,7 @@ from voxcli.cluster.voices import PendingVoice, SharedVoices
 from voxcli.cluster.watch import Watch
 from voxcli.errors import DeviceError, SynthesisError, VoxError, as_vox_error, in_one_line
 from voxcli.interrupts import cleanup, interruptible
+from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, failure
 from voxcli.run.batch import BatchRun
@@ -163,7 +165,7 @@ class Driver:
                     voices.append(shared)
                 mine.append(places[source])
             job = line.utterance.job
-            there = replace(line.utterance, job=replace(job, out=job.out.relative_to(self.out)))
+            there = replace(line.utterance, job=_portable(job, self.out))
             items.append(WorkItem(there, tuple(mine)))
         self.when(worker.handle.ask("put", items, *voices), partial(self._handed, worker))
 
@@ -337,6 +339,12 @@ class Driver:
             self._landed(worker, future.result())
         else:
             self._unheard |= self.dispatch.lines_of(worker.name)
+
+
+def _portable(job: Job, out: Path) -> Job:
+    """Return a job whose file is relative to the output folder, and whose recordings a worker finds for its check."""
+    here = {name: path.absolute() for name in ("ref", "prompt_audio") if (path := getattr(job, name)) is not None}
+    return replace(job, out=job.out.relative_to(out), **here)
 
 
 def _seeded(utterance: Utterance) -> Utterance:

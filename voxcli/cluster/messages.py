@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from voxcli.check.options import CheckOptions
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
@@ -20,6 +21,7 @@ class WorkerConfig:
     probe:    name of a file in it that contains `nonce`: a worker that reads the nonce shares the folder.
     threads:  torch threads on a CPU.
     watched:  a progress display is running, so replies report patches.
+    check:    how files are checked; None: they are not.
     """
 
     model: str
@@ -30,6 +32,7 @@ class WorkerConfig:
     nonce: str
     threads: int
     watched: bool = False
+    check: CheckOptions | None = None
 
 
 @dataclass(frozen=True)

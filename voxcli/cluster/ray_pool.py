@@ -24,6 +24,7 @@ import ray
 from ray.exceptions import RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from voxcli.check.options import CheckOptions
 from voxcli.cluster.driver import Driver
 from voxcli.cluster.messages import WorkerConfig, WorkerReady
 from voxcli.cluster.options import ClusterOptions
@@ -54,8 +55,9 @@ WATCHED_S, UNWATCHED_S = 0.5, 10.0  # how often a worker without results replies
 class RayBackend:
     """Runs a batch on Ray workers, each with one engine."""
 
-    def __init__(self, options: ClusterOptions):
+    def __init__(self, options: ClusterOptions, check: CheckOptions | None = None):
         self.options = options
+        self.check = check
         self.unrecorded = False
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
@@ -86,6 +88,7 @@ class RayBackend:
                 nonce=nonce,
                 threads=placement.threads,
                 watched=run.display.watched,
+                check=run.check,
             )
             run.display.notify(str(placement))
             pool = RayPool(config, placement)

@@ -15,12 +15,14 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 from voxcli import faults
 from voxcli.audio.read import Recording
+from voxcli.check.checker import Checker, usual_threads
 from voxcli.cluster.messages import FinishedResult, PollReply, WorkerConfig, WorkerReady, WorkItem
 from voxcli.cluster.queues import ResultQueue, WorkQueue
 from voxcli.engine.load import load_engine
@@ -51,6 +53,7 @@ class Worker:
         self._ended: str | None = None
         self._stopping = False
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self._checker: Checker | None = None
 
     # -- called from outside ------------------------------------------------------------------------------------
     def load(self) -> WorkerReady:
@@ -69,6 +72,8 @@ class Worker:
         shares = self._shares()
         if not shares:
             self._scratch = tempfile.TemporaryDirectory(prefix="voxcpm2-")
+        if config.check is not None:
+            self._checker = Checker(config.check, self._remarks.append, threads=usual_threads(config.threads))
         self._root = Path(config.folder) if self._scratch is None else Path(self._scratch.name)
         self._results = ResultQueue(HELD, None if shares else self._content)
         engine = self._loaded.engine
@@ -138,9 +143,13 @@ class Worker:
             feed=self._work,
             voices=_Known(self._known),
         )
+        session.checker = self._checker
         try:
-            for _ in session.run():
-                pass
+            with self._checker or nullcontext():
+                if self._checker is not None:
+                    self._checker.wait()
+                for _ in session.run():
+                    pass
             self._ended = "it has stopped"
         except _Stop:
             self._ended = "it was stopped"

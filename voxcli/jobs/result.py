@@ -42,7 +42,7 @@ class Result:
     id:           id of the line.
     out:          path of the file, relative to the folder of results.jsonl.
     text:         the text as given.
-    status:       `ok`, `doubtful` if the check found a fault, `skipped` if it has no words and so no file, else `failed`.
+    status:       `ok`, `doubtful` if the check found a fault, `skipped` (no file) if it has no words, else `failed`.
     reason:       why it is doubtful.
     duration_s:   seconds of audio; of a skipped line, seconds of silence in a joined file.
     wall_s:       seconds in the engine, from its start to its end, while other lines run beside it.

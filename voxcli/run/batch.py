@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
 from voxcli.artifacts.artifacts import Artifacts
+from voxcli.check.checker import Checker
+from voxcli.check.earlier import heard_again, is_current, may_improve
+from voxcli.check.options import CheckOptions
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import VoxError
 from voxcli.files.sync import sync_notice
@@ -30,6 +33,7 @@ from voxcli.run.results import ResultLog
 from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume_plan, nothing
 from voxcli.run.summary import Summary
 from voxcli.run.throughput import remember
+from voxcli.terminal import counted
 
 USUAL_RATE = 48_000  # the full model's sample rate; that of another model is unknown until it is loaded
 
@@ -38,9 +42,11 @@ class Backend(Protocol):
     """Speaks the utterances of a run.
 
     unrecorded: True if there may be files without a result, once the outcomes have ended.
+    check:      how files are checked; None: they are not.
     """
 
     unrecorded: bool
+    check: CheckOptions | None
 
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         """Yield one outcome per utterance, as they finish. Raises VoxError when no more can be spoken."""
@@ -53,6 +59,7 @@ class BatchRun:
     out:        the output folder; paths in results are relative to it.
     log:        the results log; None if results are not recorded.
     rerun:      which lines of an earlier run are spoken again.
+    check:      how files are checked; None: they are not.
     last_death: Unix time at which a worker of this run last died; its unfinished files are older.
     """
 
@@ -64,6 +71,12 @@ class BatchRun:
     rerun: RerunPolicy = "all"
     timer: StageTimer = field(default_factory=StageTimer)
     last_death: float | None = None
+    check: CheckOptions | None = None
+
+    @cached_property
+    def checker(self) -> Checker | None:
+        """Listens to files; to be entered where it is used. Raises MissingExtra or ModelError if it can't work."""
+        return None if self.check is None else Checker(self.check, self.display.notify)
 
     @cached_property
     def model(self) -> ResolvedModel:
@@ -124,8 +137,32 @@ class BatchRun:
             self.display.notify(str(resume_plan))
         if resume_plan.mended:
             log.append(*resume_plan.mended)
+        if self.checker is not None and resume_plan.kept:
+            self._listen(resume_plan, self.checker, log)
         self.display.summary.left = resume_plan.left
         return resume_plan
+
+    def _listen(self, resume_plan: ResumePlan, checker: Checker, log: ResultLog) -> None:
+        """Check files of earlier runs that have no check by the same recognizer and limits.
+
+        Lines that are doubtful and may still be spoken again are moved to those to speak.
+        """
+        kept, heard = [], 0
+        stale = sum(not is_current(outcome.result, checker) for outcome in resume_plan.kept)
+        if stale:
+            self.display.notify(f"listening to {counted(stale, 'file')} made before")
+        with checker if stale else nullcontext(), self.timer("check"):
+            for outcome, is_new in heard_again(resume_plan.kept, checker):
+                heard += is_new
+                if is_new:
+                    log.append(outcome.result)
+                if self.rerun != "failed" and may_improve(outcome.result, checker.options.retries):
+                    resume_plan.todo.append(resume_plan.again[outcome.job.id])
+                else:
+                    kept.append(outcome)
+        if again := len(resume_plan.kept) - len(kept):
+            self.display.notify(f"{counted(again, 'doubtful line')} to speak again")
+        resume_plan.kept = kept
 
 
 class LocalBackend:
@@ -133,25 +170,35 @@ class LocalBackend:
 
     unrecorded = False
 
+    def __init__(self, check: CheckOptions | None = None):
+        self.check = check
+
     def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
         with run.timer("loading the model"):
             from voxcli.run.session import Session  # imports torch, so only when there is something to speak
             from voxcli.voices.prefetch import VoicePrefetcher
 
             segments = sum(len(utterance.segments) for utterance in utterances)
-            loaded = load_engine(run.options, run.display.notify, run.model, segments)
-        run.display.started(loaded)
-        yield from Session(
-            loaded.engine,
-            utterances,
-            run.out,
-            log=run.log,
-            notify=run.display.notify,
-            timer=run.timer,
-            voices=VoicePrefetcher(
-                loaded.engine, [each.job for each in utterances], encoder=loaded.encoder, notify=run.display.notify
-            ),
-        ).run()
+        checker = run.checker
+        with cleanup(), checker or nullcontext(), interruptible():
+            with run.timer("loading the model"):
+                loaded = load_engine(run.options, run.display.notify, run.model, segments)
+                if checker is not None:
+                    checker.wait()
+            run.display.started(loaded)
+            session = Session(
+                loaded.engine,
+                utterances,
+                run.out,
+                log=run.log,
+                notify=run.display.notify,
+                timer=run.timer,
+                voices=VoicePrefetcher(
+                    loaded.engine, [each.job for each in utterances], encoder=loaded.encoder, notify=run.display.notify
+                ),
+            )
+            session.checker = checker
+            yield from session.run()
         remember(run.options, run.display.summary.audio_s, run.display.summary.wall_s)
 
 
@@ -189,7 +236,7 @@ def speak_all(
     ):
         if notice := sync_notice(out):
             display.notify(notice)
-        run = BatchRun(plan, out, options, display, log, rerun, timer)
+        run = BatchRun(plan, out, options, display, log, rerun, timer, check=backend.check)
         with timer(EARLIER):
             if not lock.left_over:
                 check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)

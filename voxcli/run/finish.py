@@ -77,7 +77,7 @@ def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None
     """Return the result of a complete job. out, sha256: of its file, see `Result`; None for audio without a file."""
     clips = running.clips.values()
     duration, wall = len(audio.samples) / audio.rate, running.ended - running.began
-    return Result(
+    result = Result(
         id=running.job.id,
         out=out,
         text=running.job.text,
@@ -88,7 +88,7 @@ def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None
         patches=sum(clip.patches for clip in clips),
         stop_reason=audio.stop_reason,
         seed=running.spoken_seed,
-        attempts=max(clip.attempts for clip in clips),
+        attempts=running.attempts,
         sample_rate=audio.rate,
         description=running.utterance.description or None,
         voice_notes=running.voice.notes if running.voice else (),
@@ -100,6 +100,9 @@ def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None
         cues=audio.cues,
         extra=running.job.extra or None,
     )
+    if running.takes is None:
+        return result
+    return running.takes.line_check(audio.samples, audio.rate, audio.cues).applied(result)
 
 
 def _worst(clips: Iterable[Clip]) -> str:

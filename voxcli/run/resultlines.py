@@ -57,7 +57,7 @@ def kept_lines(lines: Sequence[Line]) -> bytes:
 def read_result(text: bytes) -> Result | None:
     """Parse a line. Returns None if it is not a valid result: lines may come from editors or other programs."""
     with suppress(ValueError, RecursionError):
-        result = RESULT.validate_json(text)
+        result = RESULT.validate_json(text, strict=True)  # the types' own setting does not reach shared ones
         return result if result.finished is None or _is_time(result.finished) else None
     return None
 

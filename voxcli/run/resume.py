@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from voxcli.audio.formats import has_bitrate
+from voxcli.check.earlier import first_seed, next_seed
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import LOCK_NAME, one_name
 from voxcli.files.read import content_digest
@@ -29,7 +30,7 @@ from voxcli.terminal import counted, format_duration
 
 RerunPolicy = Literal["changed", "failed", "all"]
 
-NEW, FAILED = "new", "failed before"
+NEW, FAILED, DOUBTFUL = "new", "failed before", "doubtful before"
 
 
 @dataclass
@@ -41,6 +42,7 @@ class ResumePlan:
     mended:   successful results of kept lines to append again, because the last result on file is another one.
     left:     number of lines that `--retry-failed` skips.
     reasons:  number of lines to speak, by reason.
+    again:    the utterances of kept lines, by id, as they are spoken if the check asks for that.
     """
 
     todo: list[Utterance] = field(default_factory=list)
@@ -48,6 +50,7 @@ class ResumePlan:
     mended: list[Result] = field(default_factory=list)
     left: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    again: dict[str, Utterance] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return a one-line description for people."""
@@ -72,14 +75,17 @@ def make_resume_plan(
         history = earlier.of(utterance.job)
         now = fingerprints.of(utterance)
         reason = "--force" if rerun == "all" and history is not None else _reason(utterance, history, now, out)
+        if rerun == "failed" and reason is None and _is_doubtful(utterance, history):
+            reason = DOUBTFUL
         if history is not None and history.good is not None and reason is None:
             good = replace(history.good, id=utterance.job.id, extra=utterance.job.extra or None)
             resume_plan.kept.append(Outcome(utterance.job, good, before=True))
+            resume_plan.again[utterance.job.id] = replace(utterance, seed=_seed(history), fingerprint=now)
             resume_plan.mended += [] if history.last == good else [good]
-        elif rerun == "failed" and reason != FAILED:
+        elif rerun == "failed" and reason not in (FAILED, DOUBTFUL):
             resume_plan.left += 1
         else:
-            seed = None if rerun == "all" else _seed(history)
+            seed = None if rerun == "all" else _seed(history, untried=reason == DOUBTFUL)
             resume_plan.todo.append(replace(utterance, seed=seed, fingerprint=now))
             resume_plan.reasons[reason or NEW] += 1
     return resume_plan
@@ -137,7 +143,7 @@ class _Earlier:
 
 
 def _failed(history: History | None) -> bool:
-    return history is not None and history.last.failed
+    return history is not None and (history.last.failed or history.last.doubtful)
 
 
 def preview(
@@ -167,9 +173,21 @@ def _time(audio_s: float, speed: float, of: str) -> str:
     return f"{format_duration(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
 
 
-def _seed(history: History | None) -> int | None:
-    """Return the seed drawn for a line before: that of its last file, else that of its last failure."""
-    return None if history is None else (history.good or history.last).seed
+def _seed(history: History | None, *, untried: bool = False) -> int | None:
+    """Return the seed drawn for a line before: that of its last file, else that of its last failure.
+
+    untried: the first seed that the check of a doubtful line has not heard.
+    """
+    if history is None:
+        return None
+    result = history.good or history.last
+    return next_seed(result) if untried else first_seed(result)
+
+
+def _is_doubtful(utterance: Utterance, history: History | None) -> bool:
+    """Whether other seeds may help a line: those of a line with a seed of its own are always the same."""
+    doubtful = history is not None and history.good is not None and history.good.doubtful
+    return doubtful and utterance.job.settings.seed is None
 
 
 def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out: Path) -> str | None:

@@ -10,6 +10,8 @@ from typing import Protocol
 import torch
 
 from voxcli.audio.tail import without_silent_run
+from voxcli.check.checker import Checker
+from voxcli.check.takes import Takes
 from voxcli.engine.request import Clip, Request, Sampling
 from voxcli.errors import VoxError
 from voxcli.jobs.job import Job, request_id
@@ -42,6 +44,8 @@ class RunningJob:
     began, ended: start and end of the engine's work, by perf_counter.
     silence_s:    seconds of silence removed from the ends of its clips.
     unknown:      warnings about text that is not spoken.
+    seeds:        seeds of segments that the check has spoken again.
+    takes:        what the check has heard; None without a check.
     """
 
     utterance: Utterance
@@ -52,6 +56,8 @@ class RunningJob:
     ended: float = 0.0
     silence_s: float = 0.0
     unknown: tuple[str, ...] = ()
+    seeds: dict[int, int] = field(default_factory=dict)
+    takes: Takes | None = None
     error: VoxError | None = None
 
     @classmethod
@@ -70,8 +76,38 @@ class RunningJob:
 
     @property
     def spoken_seed(self) -> int:
-        """The seed that reproduces the audio. The engine may have retried a single clip with the next seed."""
-        return self.clips[0].seed if len(self.clips) == 1 else self.seed
+        """The seed that reproduces the audio. The engine may have retried a single clip with the next seed.
+
+        Segments that the check has chosen one by one are reproduced by the first seed, and the same check.
+        """
+        seeds = {clip.seed for clip in self.clips.values()}
+        return seeds.pop() if len(seeds) == 1 else self.seed
+
+    @property
+    def attempts(self) -> int:
+        """The number of attempts at its most difficult segment."""
+        return self.takes.attempts if self.takes is not None else max(clip.attempts for clip in self.clips.values())
+
+    def checked(self, checker: Checker) -> list[int]:
+        """Check the clips of a complete job, and choose the best when it is decided. Blocks until they are heard.
+
+        Returns the segments to speak again first; empty if it is decided. Raises ModelError if the recognizer can't be
+        loaded.
+        """
+        self.takes = self.takes or Takes(self.utterance, checker)
+        again = self.takes.add(self.clips)
+        if not again:
+            self.clips = self.takes.best
+            return []
+        self.seeds |= again
+        for index in again:
+            del self.clips[index]
+        return sorted(again) if self.independent else [0]
+
+    @property
+    def independent(self) -> bool:
+        """Whether its segments can be spoken in any order: without a voice, the first is the voice of the others."""
+        return bool(self.job.voices) or len(self.utterance.segments) == 1
 
     def add(self, index: int, clip: Clip) -> None:
         """Store the clip of a segment; it must have audio.
@@ -128,7 +164,7 @@ class RunningJob:
             # a length that was requested is never too long for the text: allow the clip to end by itself beyond it
             ratio = max(ratio, ROOM * (shortest + 2) / max(tokens, 1))
         return Sampling(
-            seed=self.seed,
+            seed=self.seeds.get(index, self.seed),
             cfg=settings.cfg,
             solver=settings.solver,
             steps=settings.steps,

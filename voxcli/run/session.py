@@ -13,11 +13,14 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
 from voxcli import faults
+from voxcli.audio.spoil import spoil
+from voxcli.check.checker import Checker
 from voxcli.engine.engine import Engine
 from voxcli.engine.request import NOT_YET, Clip, NotYet, Request
 from voxcli.errors import DeviceError, SynthesisError, VoxError, as_vox_error
@@ -51,6 +54,14 @@ class Log(Protocol):
     def append(self, result: Result, /) -> None: ...
 
 
+@dataclass(frozen=True)
+class Again:
+    """A job whose check asks for some of its segments to be spoken again."""
+
+    running: RunningJob
+    segments: list[int]
+
+
 class Session:
     """Runs utterances on an engine, in the order given.
 
@@ -62,7 +73,12 @@ class Session:
     feed:     a source of more utterances, read as late as possible, because waiting ones may be taken back from it.
               With a feed the session lasts until that has ended.
     voices:   already encoded voices; None: the session reads and encodes them.
+
+    checker listens to complete jobs, which are spoken again until they pass. Set it before `run`; None: no check.
     """
+
+    checker: Checker | None = None
+    backlog = BACKLOG
 
     def __init__(
         self,
@@ -86,14 +102,13 @@ class Session:
         for utterance in utterances:
             self._open(RunningJob.of(utterance))
         self._running: dict[str, tuple[RunningJob, int]] = {}
-        self._pending: deque[tuple[Future[Outcome], int]] = deque()  # files to be written, with bytes of audio
+        # files to be written, with bytes of audio; a job that is to be spoken again takes the place of its outcome
+        self._pending: deque[tuple[Future[Outcome | Again], int]] = deque()
         self._waiting = 0  # total bytes of audio in _pending
         self._noting = Lock()
         self._feed = feed
         jobs = [utterance.job for utterance in utterances]
         self._voices = voices or VoicePrefetcher(engine, jobs, encoder=str, notify=notify)
-
-    backlog = BACKLOG
 
     def write(self, running: RunningJob) -> Result:
         """Write the file of a complete job and return its result; runs in a writer thread."""
@@ -102,21 +117,28 @@ class Session:
     def run(self) -> Generator[Outcome, None, None]:
         """Yield outcomes as files are written. Raises DeviceError when the device no longer works."""
         writers = 1 if self.engine.model.device.type == "cpu" else WRITERS
+        if self.checker is not None:
+            writers += self.checker.threads  # they wait for the recognizer
         pool = ThreadPoolExecutor(writers, thread_name_prefix="writer")
         with cleanup(), self._voices, pool as self._writer, interruptible():
-            # segments that depend on a first clip may become ready after a round has ended
-            while self._ready or (self._feed is not None and self._feed.wait()):
-                with closing(self._clips()) as clips:  # leaving the run early cancels its requests
-                    for clip in self.timer.each(MODEL, clips):
-                        self._collect(clip)
-                        yield from self._landed(self.backlog)
-            yield from self._landed(0)
+            while True:
+                # segments that depend on a first clip may become ready after a round has ended
+                while self._ready or (self._feed is not None and not self._checking and self._feed.wait()):
+                    with closing(self._clips()) as clips:  # leaving the run early cancels its requests
+                        for clip in self.timer.each(MODEL, clips):
+                            self._collect(clip)
+                            yield from self._landed(self.backlog)
+                yield from self._landed(0)
+                if not self._ready and self._feed is None:
+                    return
+                if not self._ready and self._feed is not None and not self._feed.wait():
+                    return
 
     # -- jobs to requests -------------------------------------------------------------------------------------
     def _open(self, running: RunningJob) -> None:
         """Queue the segments of a job. Without a voice, all others wait for the first, which becomes their voice."""
-        alone = bool(running.job.voices) or len(running.utterance.segments) == 1
-        self._ready.extend((running, index) for index in range(len(running.utterance.segments) if alone else 1))
+        count = len(running.utterance.segments) if running.independent else 1
+        self._ready.extend((running, index) for index in range(count))
 
     def _clips(self) -> Generator[Clip, None, None]:
         if self._feed is None:
@@ -124,9 +146,10 @@ class Session:
         return self.engine.generate(self._requests(), ahead=self.engine.scheduler.max_running // AHEAD + 1)
 
     def _requests(self) -> Iterator[Request | NotYet]:
-        while self._ready or self._feed is not None:
-            if not self._ready and self._feed is not None:
-                if (utterance := self._feed.next()) is None:
+        while self._ready or self._feed is not None or self._checking:
+            if not self._ready:
+                utterance = self._feed.next() if self._feed is not None else None
+                if utterance is None:
                     yield NOT_YET
                 else:
                     self._open(RunningJob.of(utterance))
@@ -157,11 +180,13 @@ class Session:
         now = time.perf_counter()
         running.began = min(running.began, now - clip.timings.generate_s - clip.timings.decode_s)
         running.ended = now
+        if (kind := faults.spoiled("clip", running.job.text)) is not None:
+            clip = replace(clip, audio=spoil(clip.audio, clip.sample_rate, kind))
         running.add(index, clip)
         if running.complete:
             size = sum(clip.audio.nbytes for clip in running.clips.values() if clip.audio is not None)
             self._hand_over(self._writer.submit(self._finish, running), size)
-        elif index == 0 and not running.job.voices:
+        elif index == 0 and not running.independent:
             self._ready.extendleft((running, later) for later in reversed(range(1, len(running.utterance.segments))))
 
     def _give_up(self, running: RunningJob, error: VoxError) -> None:
@@ -172,7 +197,7 @@ class Session:
                 self.engine.cancel(identity)
         self._hand_over(self._writer.submit(self._fail, running.job, error), 0)
 
-    def _hand_over(self, outcome: Future[Outcome], size: int) -> None:
+    def _hand_over(self, outcome: Future[Outcome | Again], size: int) -> None:
         self._pending.append((outcome, size))
         self._waiting += size
 
@@ -182,11 +207,23 @@ class Session:
             with self.timer("waiting for files"):
                 outcome, size = self._pending[0][0].result(), self._pending.popleft()[1]
             self._waiting -= size
-            yield outcome
+            if isinstance(outcome, Again):
+                self._ready.extendleft((outcome.running, index) for index in reversed(outcome.segments))
+            else:
+                yield outcome
 
-    def _finish(self, running: RunningJob) -> Outcome:
-        """Write and record a complete job; runs in a writer thread."""
+    @property
+    def _checking(self) -> bool:
+        """Whether jobs are being checked that may have to be spoken again."""
+        return self.checker is not None and bool(self._pending)
+
+    def _finish(self, running: RunningJob) -> Outcome | Again:
+        """Check, write and record a complete job; runs in a writer thread."""
         try:
+            if self.checker is not None:
+                with self.timer("check"):
+                    if again := running.checked(self.checker):
+                        return Again(running, again)
             with self.timer("files"):
                 result = self.write(running)
         except Exception as error:

@@ -9,6 +9,7 @@ from typing import BinaryIO, NamedTuple
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.wavstream import write_stream
 from voxcli.audio.write import check_output
+from voxcli.check.options import CheckOptions
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import InputError
 from voxcli.files.sync import sync_notice
@@ -32,10 +33,11 @@ def in_its_format(job: Job) -> Job:
 
 
 class Spoken(NamedTuple):
-    """A one-line summary of a finished job, and whether a length limit cut it off."""
+    """A one-line summary of a finished job, whether a length limit cut it off, and whether the check found a fault."""
 
     line: str
     cut_off: bool
+    doubtful: bool = False
 
 
 def _planned(job: Job, options: ModelOptions) -> Plan:
@@ -46,8 +48,10 @@ def _planned(job: Job, options: ModelOptions) -> Plan:
     return plan
 
 
-def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = None) -> Spoken:
-    """Run one job into its file. Raises the job's error when it fails."""
+def speak_one(
+    job: Job, options: ModelOptions, subtitles: Subtitles | None = None, check: CheckOptions | None = None
+) -> Spoken:
+    """Run one job into its file. check: None: without one. Raises the job's error when it fails."""
     plan = _planned(job, options)
     folder = job.out.parent
     if not plan.refused:
@@ -56,17 +60,21 @@ def speak_one(job: Job, options: ModelOptions, subtitles: Subtitles | None = Non
     with cleanup(), Display(Summary(), plan) as display, interruptible():
         if not plan.refused and (notice := sync_notice(folder)):
             display.notify(notice)
-        (outcome,) = BatchRun(plan, folder, options, display).outcomes(LocalBackend())
+        (outcome,) = BatchRun(plan, folder, options, display, check=check).outcomes(LocalBackend(check))
         if outcome.error is not None:
             raise outcome.error
         if subtitles is not None:
-            write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles)
+            words = outcome.result.words or ()
+            write_subtitles(subtitles_path(job.out, subtitles), outcome.result.cues or (), subtitles, words)
         shown = (*plan.utterances[0].warnings, CUT_OFF)  # printed before synthesis; part of the summary line
         for warning in outcome.result.warnings:
             if warning not in shown:
                 display.notify(warning)
+        if outcome.result.reason is not None:
+            display.notify(f"doubtful: {outcome.result.reason}")
         display.landed(outcome)
-    return Spoken(display.summary.one_line(outcome.result, job.out), bool(display.summary.cut_off))
+    summary = display.summary
+    return Spoken(summary.one_line(outcome.result, job.out), bool(summary.cut_off), bool(summary.doubtful))
 
 
 def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:

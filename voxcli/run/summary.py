@@ -22,6 +22,7 @@ class Summary:
     left: int = 0
     warned: int = 0
     cut_off: int = 0
+    doubtful: int = 0  # lines of `done` in which the check found a fault
     retried: int = 0
     audio_s: float = 0.0
     error: VoxError | None = None  # the first error while making artifacts of the finished files
@@ -41,6 +42,7 @@ class Summary:
             return
         self.done += 1
         self.cut_off += result.stop_reason == "length"
+        self.doubtful += result.doubtful
         self.retried += (result.attempts or 1) > 1
         self.warned += bool(result.warnings)
         self.kept += before
@@ -66,6 +68,8 @@ class Summary:
             lines.append(f"{self.retried} took more than one attempt")
         if self.cut_off:
             lines.append(f"{self.cut_off} cut off at a length limit (stop_reason: length)")
+        if self.doubtful:
+            lines.append(f"{self.doubtful} doubtful (see `reason` in results.jsonl)")
         if self.warned:
             lines.append(f"{self.warned} with warnings (see results.jsonl)")
         return lines

@@ -1,0 +1,133 @@
+"""`--check` from the command line to results.jsonl, with a stub for the recognizer, which hears random letters."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.check.stub import COMMAND
+from voxcli.check.models import CheckModel
+from voxcli.cli.main import run
+from voxcli.run.results import read_results
+
+LIMITS = ["--allow-truncated", "--max-seconds", "1"]
+TEXTS = {"a": "Good luck.", "b": "The sun is rising."}
+
+
+@pytest.fixture(autouse=True)
+def stub(monkeypatch: pytest.MonkeyPatch, brief_checkpoint: Path, tmp_path: Path) -> None:
+    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
+    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
+    rows = [{"id": identity, "text": text} for identity, text in TEXTS.items()]
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def batch(tmp_path: Path, *options: str) -> int:
+    return run(["batch", str(tmp_path / "lines.jsonl"), "-o", str(tmp_path / "out"), *LIMITS, *options])
+
+
+def results(tmp_path: Path) -> dict[str, Any]:
+    return read_results(tmp_path / "out")
+
+
+def test_doubtful_lines_are_spoken_again_recorded_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert batch(tmp_path, "--check", "--check-retries", "1") == 1
+    assert "2 doubtful (see `reason` in results.jsonl)" in capsys.readouterr().err
+    found = results(tmp_path)
+    for identity, result in found.items():
+        assert result.status == "doubtful"
+        assert "words are " in result.reason
+        assert (result.check["takes"], result.attempts) == (2, 2)
+        assert result.check["next_seed"] == result.check["first_seed"] + 2
+        assert (tmp_path / "out" / f"{identity}.wav").exists()
+    assert batch(tmp_path, "--check", "--check-retries", "1", "--allow-doubtful") == 0
+    assert "2 lines done before and unchanged, 0 to speak" in capsys.readouterr().err
+    assert results(tmp_path) == found
+
+
+def test_a_lost_file_comes_back_by_the_same_takes(tmp_path: Path) -> None:
+    batch(tmp_path, "--check")
+    before = results(tmp_path)["a"]
+    (tmp_path / "out" / "a.wav").unlink()
+    batch(tmp_path, "--check")
+    after = results(tmp_path)["a"]
+    assert (after.sha256, after.seed, after.check) == (before.sha256, before.seed, before.check)
+
+
+def test_files_made_without_a_check_are_heard_and_doubtful_ones_spoken_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert batch(tmp_path) == 0
+    first = results(tmp_path)
+    assert batch(tmp_path, "--check") == 1
+    error = capsys.readouterr().err
+    assert "listening to 2 files made before" in error
+    assert "2 doubtful lines to speak again" in error
+    for identity, result in results(tmp_path).items():
+        assert result.check["takes"] == 3
+        assert result.check["first_seed"] == first[identity].seed
+
+
+def test_without_retries_files_made_before_are_only_heard(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    batch(tmp_path)
+    before = results(tmp_path)
+    capsys.readouterr()
+    assert batch(tmp_path, "--check", "--check-retries", "0", "--allow-doubtful") == 0
+    assert "to speak again" not in capsys.readouterr().err
+    after = results(tmp_path)
+    assert {name: result.finished for name, result in after.items()} == {
+        name: result.finished for name, result in before.items()
+    }
+    assert all(result.doubtful and result.check["model"] == "stub" for result in after.values())
+
+
+def test_other_limits_are_heard_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert batch(tmp_path, "--check", "--check-retries", "0") == 1
+    capsys.readouterr()
+    batch(tmp_path, "--check", "--check-retries", "0", "--max-wer", "1")
+    assert "listening to 2 files made before" in capsys.readouterr().err
+    assert all("words are " not in (result.reason or "") for result in results(tmp_path).values())
+
+
+def test_retry_failed_goes_on_with_seeds_that_were_not_tried(tmp_path: Path) -> None:
+    batch(tmp_path, "--check", "--check-retries", "1")
+    before = results(tmp_path)
+    batch(tmp_path, "--check", "--check-retries", "1", "--retry-failed")
+    for identity, result in results(tmp_path).items():
+        assert result.check["first_seed"] == before[identity].check["next_seed"]
+
+
+def test_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["synth", "Good luck.", "-o", str(tmp_path / "a.wav"), *LIMITS, "--check", "--check-retries", "0"]
+    assert run(command) == 1
+    assert "voxcpm2: doubtful: words are " in capsys.readouterr().err
+    assert run([*command, "--allow-doubtful"]) == 0
+    assert run([*command, "--allow-doubtful", "--subtitles", "words"]) == 0
+    assert (tmp_path / "a.vtt").read_text(encoding="utf-8").endswith("<c>luck.</c>\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-o", "a.wav", "--max-wer", "0.1"), "--max-wer needs --check"),
+        (("-o", "a.wav", "--check-device", "cuda"), "--check-device needs --check"),
+        (("-o", "a.wav", "--subtitles", "karaoke"), "--subtitles karaoke needs --check, which hears when"),
+        (("-o", "-", "--check"), "--check needs the whole audio of a model that is loaded here"),
+        (("-o", "a.wav", "--check", "--check-retries", "21"), "--check-retries must be a whole number from 0 to 20"),
+    ],
+)
+def test_wrong_use(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["synth", "Good luck.", *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_a_recognizer_that_can_not_be_loaded_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("broken"), "broken"))
+    assert batch(tmp_path, "--check") == 3
+    assert "the recognizer can't be loaded: RuntimeError: no weights" in capsys.readouterr().err
