@@ -105,3 +105,15 @@ def test_the_name_of_the_model(server: Served) -> None:
 def test_the_client_loads_no_torch() -> None:
     code = "import sys, voxcli.server.remote; sys.exit('torch' in sys.modules or 'starlette' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_sentence_is_sent_without_slow_imports(server: Served, tmp_path: Path) -> None:
+    code = (
+        "import sys; from voxcli.cli.main import run\n"
+        f"code = run(['synth', 'Hello there.', '--server', {server.url!r}, '-o', {str(tmp_path / 'a.wav')!r}])\n"
+        "slow = {'torch', 'numpy', 'soundfile', 'yaml', 'rich', 'huggingface_hub', 'voxcli.jobs.plan'}\n"
+        "sys.exit(code or ' '.join(slow & sys.modules.keys()) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "a.wav").stat().st_size > 1000

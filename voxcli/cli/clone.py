@@ -45,7 +45,7 @@ def clone(
     With --ref-text, speech continues from the recording as if it had not ended.
     """
     from voxcli.jobs.job import Job
-    from voxcli.run.single import in_its_format
+    from voxcli.jobs.output_paths import in_its_format
     from voxcli.text.clean import clean, is_speakable
 
     settings = speech.settings()

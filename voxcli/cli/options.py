@@ -291,12 +291,13 @@ class WorkerOptions(OptionGroup):
 
 def protected(preset: str | None, engine: ModelOptions) -> ProtectedInputs:
     """Return the inputs common to all commands: the preset file, and the folders of the model and the adapter."""
-    from voxcli.inputs.presets import preset_path
     from voxcli.jobs.protected import ProtectedInputs
     from voxcli.model.hub import VARIABLE
 
     inputs = ProtectedInputs()
     if preset is not None:
+        from voxcli.inputs.presets import preset_path
+
         inputs.add(preset_path(preset), "the preset")
     if model := engine.model or os.environ.get(VARIABLE):
         inputs.add_folder(located(model), "the model")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.job import Job
     from voxcli.jobs.protected import ProtectedInputs
-    from voxcli.run.single import Spoken
+    from voxcli.run.summary import Spoken
 
 
 def speak(
@@ -38,19 +38,22 @@ def speak(
     Raises InputError, before a model is loaded, for options that exclude each other and for an output that is an
     input. Exits with code 1 if the speech was cut off at a length limit or is doubtful, unless that is allowed.
     """
-    from voxcli.artifacts.subtitles import check_subtitles, subtitles_named, subtitles_path
     from voxcli.audio.formats import has_bitrate
+    from voxcli.jobs.output_paths import STDOUT
     from voxcli.jobs.settings import WHOLE
-    from voxcli.run.single import STDOUT, speak_aloud, speak_one
 
     inputs.add_voices(job)
     if job.settings.bitrate is not None and not has_bitrate(job.format):
         raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
-    kind = subtitles_named(output.subtitles)
     check_options = check.check_options()
-    check_subtitles(kind, checked=check_options is not None)
     if check_options is not None and (server is not None or job.out == STDOUT):
         raise InputError("--check needs the whole audio of a model that is loaded here: name a file, without --server")
+    kind = None
+    if output.subtitles is not None:
+        from voxcli.artifacts.subtitles import check_subtitles, subtitles_named, subtitles_path
+
+        kind = subtitles_named(output.subtitles)
+        check_subtitles(kind, checked=check_options is not None)
     if job.out != STDOUT:
         if output.raw:
             raise InputError("--raw needs -o -: files have a format, see --format")
@@ -58,6 +61,8 @@ def speak(
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
         if server is None:
+            from voxcli.run.single import speak_one
+
             spoken = speak_one(job, engine, kind, check_options)
         else:
             from voxcli.server.remote import speak_one_there
@@ -77,6 +82,8 @@ def speak(
     inputs.refuse_stream(sys.stdout, "stdout")
     try:
         if server is None:
+            from voxcli.run.single import speak_aloud
+
             spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=output.raw)
         else:
             from voxcli.server.remote import speak_aloud_there

@@ -34,7 +34,7 @@ def synth(
 ) -> None:
     """Speak one text of any length into a file."""
     from voxcli.jobs.job import Job
-    from voxcli.run.single import in_its_format
+    from voxcli.jobs.output_paths import in_its_format
 
     settings = speech.settings()
     options = engine.model_options(speech.preset)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from voxcli.audio.formats import only_rate, rates_of
 from voxcli.errors import InputError
 from voxcli.jobs.settings import DEFAULTS, MAX_PAUSE, PAUSE_AFTER, Settings
 from voxcli.terminal import printable
-from voxcli.text.lexicon import Lexicon
+
+if TYPE_CHECKING:
+    from voxcli.text.lexicon import Lexicon  # imports the expressions that clean texts
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING
 
 from voxcli.audio.formats import DEFAULT_FORMAT, EXTENSIONS, FORMATS
 from voxcli.errors import InputError, quoted
 from voxcli.files.names import LOCK_NAME, MAX_NAME_BYTES, RESULTS_NAME, safe_name, unusable_name
 
+if TYPE_CHECKING:
+    from voxcli.jobs.job import Job
+
+STDOUT = Path("-")
 SURELY_SHORT = 50  # characters; even at four bytes each and with a suffix, this is below every limit
 PLAIN_PATH = re.compile(r"(?:[a-z0-9_-][a-z0-9_. -]*/)*[a-z0-9_-][a-z0-9_. -]*", re.ASCII | re.IGNORECASE)
+
+
+def in_its_format(job: Job) -> Job:
+    """Return the job of a command that speaks one text, in the format of its file or for STDOUT. Raises InputError."""
+    return replace(job, format="wav" if job.out == STDOUT else format_of(job.out, job.settings.format))
 
 
 def format_of(out: Path, named: str | None) -> str:

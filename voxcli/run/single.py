@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
 from voxcli.audio.wavstream import write_stream
@@ -16,28 +14,12 @@ from voxcli.files.sync import sync_notice
 from voxcli.files.write import prepare_folder
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.job import Job
-from voxcli.jobs.output_paths import format_of
 from voxcli.jobs.plan import NOTHING_TO_SPEAK, Plan, make_plan
 from voxcli.jobs.result import CUT_OFF
 from voxcli.jobs.speaker import speaker_of
 from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
 from voxcli.run.progress import Display
-from voxcli.run.summary import Summary
-
-STDOUT = Path("-")
-
-
-def in_its_format(job: Job) -> Job:
-    """Return the job of a command that speaks one text, in the format of its file or for STDOUT. Raises InputError."""
-    return replace(job, format="wav" if job.out == STDOUT else format_of(job.out, job.settings.format))
-
-
-class Spoken(NamedTuple):
-    """A one-line summary of a finished job, whether a length limit cut it off, and whether the check found a fault."""
-
-    line: str
-    cut_off: bool
-    doubtful: bool = False
+from voxcli.run.summary import Spoken, Summary
 
 
 def _planned(job: Job, options: ModelOptions) -> Plan:

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 from voxcli.errors import VoxError
 from voxcli.jobs.result import Result
 from voxcli.terminal import counted, format_duration
+
+
+class Spoken(NamedTuple):
+    """A one-line summary of a finished job, whether a length limit cut it off, and whether the check found a fault."""
+
+    line: str
+    cut_off: bool
+    doubtful: bool = False
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""The other end: `synth --server URL` speaks a job on a running server. Needs nothing that the server needs."""
+"""The other end: `synth --server URL` speaks a job on a running server. Needs nothing that the server needs.
+
+Slow modules are imported where they are used: a sentence is sent as soon as the command has started.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,18 @@ import os
 import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-import numpy as np
-from numpy.typing import NDArray
-
-from voxcli.audio.read import check_voice
 from voxcli.errors import InputError, ModelError, SynthesisError, VoxError, quoted
 from voxcli.files.read import read_regular
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Cue, Result
 from voxcli.jobs.settings import DEFAULTS
-from voxcli.voices.store import voices_folder
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 KEY = "VOXCPM2_API_KEY"
 MAX_RECORDING = 16 << 20  # bytes that a server takes
@@ -121,6 +123,8 @@ class RemoteStream:
         self.warnings: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        import numpy as np
+
         ended = False
         for line in self._answer:
             if not line.startswith(b"data: "):
@@ -144,12 +148,16 @@ def _fields(job: Job) -> dict[str, Any]:
     usual = vars(DEFAULTS)
     fields = {name: value for name, value in vars(job.settings).items() if value != usual[name] and name != "format"}
     if job.voice is not None:
+        from voxcli.voices.store import voices_folder
+
         if job.voice.parent != voices_folder():
             raise InputError("a voice file can't be sent to a server; name one of its voices with --voice")
         fields["voice"] = job.voice.stem
     if job.ref is not None and job.prompt_audio is not None:
         raise InputError("a server takes one recording")
     for path in filter(None, (job.ref, job.prompt_audio)):
+        from voxcli.audio.read import check_voice
+
         check_voice(path)
         try:
             fields["ref_audio"] = base64.b64encode(read_regular(path, MAX_RECORDING)).decode()

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from voxcli.artifacts.subtitles import Subtitles, subtitles_path, write_subtitles
-from voxcli.audio.wavstream import write_stream
-from voxcli.audio.write import check_output
-from voxcli.files.write import prepare_folder, write_atomic
+from voxcli.files.write import check_place, prepare_folder, write_atomic
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import CUT_OFF
-from voxcli.run.batch import USUAL_RATE
-from voxcli.run.single import Spoken
-from voxcli.run.summary import Summary
+from voxcli.run.summary import Spoken, Summary
 from voxcli.server.client import Server
+
+if TYPE_CHECKING:
+    from voxcli.artifacts.subtitles import Subtitles
 
 Notify = Callable[[str], None]
 
@@ -24,10 +22,12 @@ def speak_one_there(job: Job, url: str, subtitles: Subtitles | None, notify: Not
     """Run one job into its file. Raises the job's error when it fails."""
     server = Server(url)
     prepare_folder(job.out.parent)
-    check_output(job.out, job.sample_rate or USUAL_RATE, format=job.format)
+    check_place(job.out)
     result, content = server.speak(job)
     write_atomic(job.out, content)
     if subtitles is not None:
+        from voxcli.artifacts.subtitles import subtitles_path, write_subtitles
+
         write_subtitles(subtitles_path(job.out, subtitles), result.cues or (), subtitles)
     if result.voice_notes and (recording := job.ref or job.prompt_audio):
         notify(f"{recording}: {', '.join(result.voice_notes)}")
@@ -40,6 +40,8 @@ def speak_one_there(job: Job, url: str, subtitles: Subtitles | None, notify: Not
 
 def speak_aloud_there(job: Job, url: str, sink: BinaryIO, notify: Notify, *, raw: bool) -> Spoken:
     """Run one job into a stream that plays meanwhile. Raises the job's error when it fails."""
+    from voxcli.audio.wavstream import write_stream
+
     server = Server(url)
     began = time.perf_counter()
     with server.stream(job) as stream:
