@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from voxcli.errors import MissingExtra
 from voxcli.text import foreign, numerals
 from voxcli.text.foreign import spell_numbers
+from voxcli.text.guess import possible_languages
 from voxcli.text.locales import locale_of, localized
 from voxcli.text.normalize import left_as_written, normalize
 from voxcli.text.numerals import rulesets
@@ -387,3 +388,10 @@ def test_time_grows_with_the_length(language: str, unit: str) -> None:
     began = time.process_time()
     spell_numbers(unit * (30_000 // len(unit)), language)
     assert time.process_time() - began < 30
+
+
+def test_words_that_other_languages_share_do_not_override_the_named_language() -> None:
+    assert possible_languages("Le 3 mai 1990.") == {"it", "ro"}
+    assert normalize("Le 3 mai 1990.", frozenset({"fr"})) == "Le trois mai mille neuf cent quatre-vingt-dix."
+    assert normalize("He said that it was 10 minutes.", frozenset({"fr"})) == "He said that it was ten minutes."
+    assert normalize("\u4f60\u597d 3 \u4e2a", frozenset({"en"})) == "\u4f60\u597d \u4e09\u4e2a"

@@ -11,7 +11,7 @@ from collections import Counter
 
 from voxcli.text.wordlists import cyrillic_languages, latin_languages
 
-__all__ = ["NOTHING_SURE", "possible_languages"]
+__all__ = ["NOTHING_SURE", "NOT_LATIN", "possible_languages"]
 
 NOTHING_SURE: frozenset[str] = frozenset()
 
@@ -44,6 +44,7 @@ _SCRIPTS: tuple[tuple[str, str, str], ...] = (
     ("ethiopic", "\u1200-\u137f", "am"),
 )
 _LANGUAGES = {name: frozenset(tags.split()) for name, _, tags in _SCRIPTS}
+NOT_LATIN = frozenset[str]().union(*_LANGUAGES.values())
 _RUNS = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters, _ in _SCRIPTS))
 
 

@@ -16,7 +16,7 @@ from itertools import groupby, pairwise
 from voxcli.text.boundaries import Strength, boundaries
 from voxcli.text.english import LEFT, needs_words, rewrite_english
 from voxcli.text.foreign import spell_numbers
-from voxcli.text.guess import possible_languages
+from voxcli.text.guess import NOT_LATIN, possible_languages
 from voxcli.text.languages import language_name
 from voxcli.text.locales import localized
 from voxcli.text.numerals import package
@@ -102,8 +102,8 @@ def _language_of(sentence: str, languages: frozenset[str]) -> str:
     both = own & languages
     if len(both) == 1 or (len(own) == 1 and not both):
         return next(iter(both or own))
-    if not own and len(languages) == 1:
-        return next(iter(languages))
+    if len(languages) == 1 and (not own or (own.isdisjoint(NOT_LATIN) and languages.isdisjoint(NOT_LATIN))):
+        return next(iter(languages))  # which is surely none of several others of its script that share its words
     if _OTHER_SCRIPT.search(sentence):
         return ""
     if _HAN.search(sentence):
