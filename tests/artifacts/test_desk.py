@@ -14,7 +14,7 @@ import pytest
 from tests.artifacts.browser import BROWSER, DRIVER, MISSING, Browser
 from tests.artifacts.lines import HOSTILE, five, line, page, take
 from voxcli.jobs.job import Job
-from voxcli.jobs.result import Result
+from voxcli.jobs.result import Result, skipped
 
 TAB, ENTER, ESCAPE, END, HOME = "\ue004", "\ue007", "\ue00c", "\ue010", "\ue011"
 LEFT, UP, RIGHT, DOWN, PAGE_DOWN = "\ue012", "\ue013", "\ue014", "\ue015", "\ue00f"
@@ -35,6 +35,12 @@ COLOURS = """
 const names = [".seek path", ".seek path.heard", "body", ".row[aria-selected=true]", "#list"];
 const styles = names.map((name) => getComputedStyle(document.querySelector(name)));
 return styles.map((style, place) => place < 2 ? style.stroke : style.backgroundColor);
+"""
+# the active line, that of the focus, and whether nothing covers it
+IN_SIGHT = """
+const row = document.activeElement, box = row.getBoundingClientRect();
+const { top, bottom } = list.window();
+return [list.active, row.dataset.place, box.top >= top - 1, box.bottom <= bottom + 1];
 """
 WIDTHS = """
 const part = (row) => row.querySelector("svg").getBoundingClientRect().width / row.querySelector(".seek").clientWidth;
@@ -178,6 +184,20 @@ def test_the_next_line_is_played_automatically(desk: Browser) -> None:
     desk.press(" ")
     desk.wait("playing && playing.line.id == 'c' && !sound.paused", 10)
     assert desk.run(ACTIVE) == "c"
+
+
+def test_pauses_stay_among_the_lines(window: Browser, tmp_path: Path) -> None:
+    pause = Job("2", "* * *", tmp_path / "2.wav")
+    lines = [line(tmp_path, name, "Hello.", 0.2) for name in ("1", "3")]
+    window.resize(1440, 900)
+    window.open(page(tmp_path, [lines[0], (pause, skipped(pause, 1.5, tmp_path).result), lines[1]]))
+    assert shown(window) == "123"
+    assert window.run("return [...document.querySelectorAll('.time')].map(each => each.textContent)") == [
+        "0.2 s",
+        "pause of 1.5 s",
+        "0.2 s",
+    ]
+    assert text_of(window, "only-open") == "Open2"
 
 
 def test_lines_without_a_sound_are_not_played_nor_judged(desk: Browser) -> None:
@@ -388,31 +408,33 @@ def test_wrong_words_are_marked(window: Browser, tmp_path: Path) -> None:
     )
 
 
-def test_a_long_list_has_few_elements_and_all_its_lines(window: Browser, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 800), (390, 844)])
+def test_a_long_list_has_few_elements_and_all_its_lines(
+    window: Browser, tmp_path: Path, width: int, height: int
+) -> None:
     job, result = line(tmp_path, "n", "The sun is rising.", 0.2)
     lines = [(job, replace(result, id=f"n{n}", text=f"Text {n % 7}")) for n in range(20_000)]
-    window.resize(1440, 900)
+    window.resize(width, height)
     window.open(page(tmp_path, lines))
     assert window.run("return document.querySelectorAll('.row').length") < 40
     window.run("focusRow()")
     for key, place in ((END, 19_999), (UP, 19_998), (HOME, 0), (PAGE_DOWN, None)):
         window.press(key)
-        found = window.run(
-            "const row = document.activeElement, box = row.getBoundingClientRect();"
-            "return [list.active, row.dataset.place, box.top >= find('heads').getBoundingClientRect().bottom - 1,"
-            " box.bottom <= find('desk').getBoundingClientRect().top + 1]"
-        )
+        found = window.run(IN_SIGHT)
         assert found[2:] == [True, True]
         assert place is None or found[:2] == [place, str(place)]
-    window.run(
-        "list.height = 2000; find('rows').style.height = '15000000px'; go(19999)"
-    )  # taller than a browser allows
+    # taller than a browser allows: a pixel of scrolling stands for several of the list
+    window.run("list.height = 2000; list.measure = () => {}; find('rows').style.height = '15000000px'; go(19999)")
     assert window.run("return document.activeElement.dataset.place") == "19999"
     assert window.run("return document.activeElement.getBoundingClientRect().top < innerHeight") is True
 
 
 AXE = os.environ.get("AXE_CORE", "")
 RULES = "{runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']}"
+
+SHORT = (
+    "(found) => JSON.stringify([found.violations.map((rule) => [rule.id, rule.nodes[0].html]), found.passes.length])"
+)
 
 
 @pytest.mark.skipif(not AXE, reason="AXE_CORE does not name the file axe.min.js of the package axe-core")

@@ -101,7 +101,7 @@ function fillPaper() {
   head.firstChild.append(...heads.map((title) => part("th", title)));
   const body = part("tbody");
   for (const place of list.order) {
-    const line = lines[place], take = takeOf(line), row = part("tr");
+    const line = lines[place], take = approvedTake(line) || takeOf(line), row = part("tr");
     const words = part("td");
     words.append(marked(line.text, take.marks));
     const verdict = verdictOf(line);

@@ -1,6 +1,6 @@
 // Which lines are listed, and in which order.
 const VERDICTS = ["open", "approved", "rejected"];
-const URGENCY = new Map(DATA.states.map((state, place) => [state, place]));
+const URGENCY = { failed: 0, doubtful: 1, warned: 2, fine: 3, pause: 3 };
 
 // Words without accents, case and the marks before them: texts are sorted by these, faster than by a collation.
 function folded(words) {
@@ -12,7 +12,7 @@ const speaker = (line) => line.character || line.voice || line.recording;
 
 // Keys of the sortings; undefined and "" come last.
 const SORTINGS = {
-  urgency: { title: "Problems first", key: (line) => URGENCY.get(line.state) },
+  urgency: { title: "Problems first", key: (line) => URGENCY[line.state] },
   line: { title: "Line", key: (line) => line.place },
   who: { title: "Character", key: (line) => folded(speaker(line)) },
   text: { title: "Text", key: (line) => folded(line.text) },
