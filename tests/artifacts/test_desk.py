@@ -395,17 +395,19 @@ def test_paper_has_all_lines_and_columns(desk: Browser) -> None:
     desk.emulate_print(False)
 
 
-def test_wrong_words_are_marked(window: Browser, tmp_path: Path) -> None:
-    marks = [[0, 3, 0], [4, "old old", 3], [8, 5, 1]]
-    made = page(tmp_path, [line(tmp_path, "a", "The old clock <b>stopped.", 1.0)])
-    window.open(made)
-    html = window.run(
-        f"const box = part('p'); box.append(marked(lines[0].text, {json.dumps(marks)})); return box.innerHTML"
-    )
-    assert html == (
+def test_wrong_words_of_doubtful_lines_are_marked(window: Browser, tmp_path: Path) -> None:
+    check = {"missing": [[0, "The"]], "repeated": [[4, "old"], [4, "old"]], "changed": [[8, "clock"]]}
+    values = {"status": "doubtful", "reason": "words are repeated: old", "check": check}
+    doubtful = line(tmp_path, "a", "The old clock <b>stopped.", 1.0, **values)
+    window.resize(1440, 900)
+    window.open(page(tmp_path, [line(tmp_path, "b", "Hello.", 1.0), doubtful]))
+    assert shown(window) == "21"
+    assert window.run("return document.querySelector('.row .words').innerHTML") == (
         '<mark class="missing" title="missing">The</mark> <mark class="repeated" title="repeated">old old </mark>'
         'old <mark class="changed" title="changed">clock</mark> &lt;b&gt;stopped.'
     )
+    window.click("#only-doubtful")
+    assert (shown(window), text_of(window, "desk-remarks")) == ("2", "words are repeated: old")
 
 
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 800), (390, 844)])

@@ -75,6 +75,27 @@ def test_a_text_without_words_is_a_pause(tmp_path: Path) -> None:
     assert data["seconds"] == 0
 
 
+def test_a_doubtful_line_has_its_reason_wrong_words_and_measures(tmp_path: Path) -> None:
+    check = {"wer": 0.25, "cer": 0.031, "missing": [[4, "old"]], "repeated": [], "added": [], "changed": []}
+    check |= {"rate": 2.518, "lufs": -21.34, "clipping": 0.0, "silence": {"start": 0.0, "end": 2.52, "inside": 0.4}}
+    check |= {"noise": None, "similarity": None, "heard": "The clock stopped.", "model": "tiny", "takes": 3}
+    values = {"status": "doubtful", "reason": "words are missing: old", "check": check}
+    data = page_data([line(tmp_path, "a", "The old clock stopped.", 1.0, **values)], tmp_path)
+    ((*_, state, ((*_, facts, remarks, marks),)),) = data["lines"]
+    assert data["states"][state] == "doubtful"
+    assert data["names"][remarks] == "words are missing: old"
+    assert [(*place, data["kinds"][kind]) for *place, kind in marks] == [(4, 3, "missing")]
+    assert data["names"][facts].split("\n") == [
+        "Ended by: stop",
+        "Word error rate: 25%",
+        "Letter error rate: 3%",
+        "Loudness: -21.3 LUFS",
+        "Words a second: 2.5",
+        "Longest silence: 2.5 s",
+        "Heard: The clock stopped.",
+    ]
+
+
 def spoken(finished: str, wall_s: float, duration_s: float) -> Result:
     return Result("", "", "", "ok", duration_s, wall_s, finished=f"2026-11-29T{finished}.000+00:00")
 

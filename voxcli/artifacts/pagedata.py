@@ -65,7 +65,7 @@ def page_data(lines: Sequence[tuple[Job, Result]], folder: Path) -> dict[str, An
     lines:  in manifest order; results of one id are the takes of one line.
     folder: links to files are relative to it.
     """
-    common = Common(folder, _scale([result.duration_s or 0.0 for _, result in lines if _has_file(result)]))
+    common = Common(folder, _scale([result.duration_s or 0.0 for _, result in lines if result.ok]))
     by_id: dict[str, list[tuple[Job, Result]]] = {}
     for job, result in lines:
         by_id.setdefault(result.id, []).append((job, result))
@@ -73,7 +73,7 @@ def page_data(lines: Sequence[tuple[Job, Result]], folder: Path) -> dict[str, An
         "states": STATES,
         "kinds": KINDS,
         "scale": round(common.scale, 3),
-        "seconds": round(sum(result.duration_s or 0.0 for _, result in lines if _has_file(result)), 3),
+        "seconds": round(sum(result.duration_s or 0.0 for _, result in lines if result.ok), 3),
         "speed": times_real_time(result for _, result in lines),
         "lines": [_line(takes, common) for takes in by_id.values()],
         "names": common.names,
@@ -106,10 +106,6 @@ def times_real_time(results: Iterable[Result]) -> float | None:
     return float(f"{audio / busy:.3g}") if busy else None
 
 
-def _has_file(result: Result) -> bool:
-    return not result.failed and result.status != "skipped"
-
-
 def _scale(durations: Sequence[float]) -> float:
     """Return the seconds that the whole width of a waveform stands for."""
     ordered = sorted(filter(None, durations))
@@ -134,7 +130,7 @@ def _line(takes: Sequence[tuple[Job, Result]], common: Common) -> list[Any]:
 
 
 def _take(place: int, job: Job, result: Result, common: Common) -> list[Any]:
-    there = _has_file(result)
+    there = result.ok
     seconds = result.duration_s or 0.0
     wave = _wave(job.out, seconds, common.scale) if there else ""
     common.waves.append(wave)
@@ -147,7 +143,7 @@ def _take(place: int, job: Job, result: Result, common: Common) -> list[Any]:
         int(datetime.fromisoformat(result.finished).timestamp()) if result.finished else 0,
         common.name("\n".join(_facts(result))),
         common.name("\n".join(map(one_line, _remarks(result)))),
-        word_marks(result.text, _field(result, "check")),
+        word_marks(result.text, result.check),
     )
 
 
@@ -163,13 +159,13 @@ def _state(result: Result) -> State:
         return "failed"
     if result.status == "skipped":
         return "pause"
-    if result.status != "ok":
+    if result.doubtful:
         return "doubtful"
     return "warned" if _remarks(result) else "fine"
 
 
 def _remarks(result: Result) -> list[str]:
-    reasons = (result.error, _field(result, "reason"))
+    reasons = (result.error, result.reason)
     attempts = result.attempts or 1
     return [*filter(None, reasons), *([counted(attempts, "attempt")] if attempts > 1 else []), *result.warnings]
 
@@ -179,7 +175,7 @@ def _facts(result: Result) -> list[str]:
     values = {
         "Ended by": result.stop_reason,
         "Sample rate": result.sample_rate and f"{result.sample_rate} Hz",
-        **_measures(_field(result, "check") or {}),
+        **_measures(result.check or {}),
         "Recording": "; ".join(result.voice_notes),
     }
     return [one_line(f"{title}: {value}") for title, value in values.items() if value]
