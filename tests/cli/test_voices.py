@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import soundfile
+import soxr
 
 from tests.checkpoints import write_checkpoint
 from voxcli.cli.main import run
-from voxcli.voices.store import read_info, voice_path, voices_folder
+from voxcli.voices.store import read_info, read_latents, read_recording, voice_path, voices_folder, write_voice
 
 SHORT = ["--seed", "5", "--steps", "2", "--max-seconds", "1", "--allow-truncated"]
 
@@ -25,7 +27,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path)
     return tmp_path
 
 
-def sound(path: str) -> np.ndarray:
+def sound(path: str | io.BytesIO) -> np.ndarray:
     samples: np.ndarray = soundfile.read(path)[0]
     return samples
 
@@ -35,7 +37,7 @@ def test_a_named_voice_speaks_as_its_recording(capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr()
     assert shown.out == f"{voice_path('anna')}\n"
     assert shown.err == "voice anna: 2.0 s of v.wav, 44.1 kHz mono -> 16 kHz mono\n"
-    assert voice_path("anna").stat().st_size < 20_000
+    assert voice_path("anna").stat().st_size < 250_000, "two seconds of 16 bits at 44.1 kHz, and latents"
     assert run(["clone", "--ref", "v.wav", "Hello.", "-o", "a.wav", *SHORT]) == 0
     assert run(["clone", "--voice", "anna", "Hello.", "-o", "b.wav", *SHORT]) == 0
     assert run(["synth", "--voice", "anna", "Hello.", "-o", "c.wav", *SHORT]) == 0
@@ -109,9 +111,43 @@ def test_voices_in_a_manifest(tmp_path: Path) -> None:
         assert np.array_equal(sound(f"out/{name}.wav"), sound("out/own.wav"))
 
 
-def test_a_voice_of_another_model_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("words", [[], ["--text", "Humming."]], ids=["reference", "continued"])
+def test_a_voice_is_encoded_again_for_another_model(words: list[str], tmp_path: Path) -> None:
+    """A recording of 16 bits in mono is kept as it is."""
+    other = write_checkpoint(tmp_path / "other", seed=9)
+    assert run(["voices", "add", "anna", "--ref", "v.wav", *words, "--model", str(other)]) == 0
+    assert run(["voices", "add", "ben", "--ref", "v.wav", *words]) == 0
+    Path("lines.jsonl").write_text('{"id": "a", "text": "Hello.", "voice": "anna"}\n')
+    assert run(["batch", "lines.jsonl", "-o", "out", *SHORT]) == 0
+    assert run(["synth", "--voice", "ben", "Hello.", "-o", "b.wav", *SHORT]) == 0
+    assert Path("out/a.wav").read_bytes() == Path("b.wav").read_bytes()
+    result = json.loads(Path("out/results.jsonl").read_text())
+    assert result["voice_notes"] == ["44.1 kHz mono -> 16 kHz mono", "its recording was encoded again for this model"]
+
+
+def test_a_voice_keeps_what_the_encoder_heard_of_its_recording() -> None:
+    """Two channels of a high rate: mixed, cut, and at 48 kHz."""
+    t = np.arange(96_000 * 62) / 96_000
+    left = 0.3 * np.sin(2 * np.pi * 140 * t) * (np.sin(2 * np.pi * t / 7) > -0.9)
+    soundfile.write("long.wav", np.stack((left, left / 2), 1), 96_000, subtype="FLOAT")
+    assert run(["voices", "add", "long", "--ref", "long.wav"]) == 0
+    kept = read_recording(voice_path("long"))
+    assert kept is not None and len(kept) < 6e6
+    info = soundfile.info(io.BytesIO(kept))
+    assert (info.format, info.subtype, info.samplerate, info.channels) == ("FLAC", "PCM_24", 48_000, 1)
+    assert info.duration == pytest.approx(read_info(voice_path("long")).seconds, abs=0.01) and info.duration <= 60
+    expected = soxr.resample(left[: info.frames * 2] * 0.75, 96_000, 48_000)
+    assert np.abs(sound(io.BytesIO(kept)) - expected)[:-100].max() < 1e-5
+
+
+def test_a_voice_of_an_earlier_version_is_refused_for_another_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no recording."""
     other = write_checkpoint(tmp_path / "other", seed=9)
     assert run(["voices", "add", "anna", "--ref", "v.wav", "--model", str(other)]) == 0
+    path = voice_path("anna")
+    write_voice(path, read_info(path), read_latents(path))
     capsys.readouterr()
     assert run(["synth", "--voice", "anna", "Hello.", "-o", "a.wav", *SHORT]) == 2
     assert capsys.readouterr().err.startswith("voxcpm2: the voice 'anna' was made with another model; create it again")

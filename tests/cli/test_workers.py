@@ -123,11 +123,29 @@ def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
         err = finish(process)
     check(plain)
     lines = err.splitlines()
-    assert "voxcpm2: 2 workers with 1 thread each" in lines[:2]
+    assert "voxcpm2: 2 workers with 1 thread each" in lines[:3]
     (died,) = [line for line in lines if " died: " in line]
     assert died.startswith("voxcpm2: worker ") and "its process ended; its " in died
     assert any(line.startswith(f"{COUNT} of {COUNT} lines done, 0 failed") for line in lines)
     assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in err
+
+
+def test_two_workers_keep_the_voice_of_a_batch(tiny_checkpoint: Path, tmp_path: Path) -> None:
+    """The first line long enough is spoken by one of them; the others get its voice, also after a kill."""
+    rows = [{"id": f"{n}", "text": f"{' '.join(WORDS.split()[: 2 + n % 12])} {n}.", "seed": n} for n in range(16)]
+    (tmp_path / LINES).write_text("\n".join(json.dumps(row | {"steps": 4, "max_seconds": 2.0}) for row in rows))
+    options = ["--same-voice", "--allow-truncated", "--model", str(tiny_checkpoint)]
+    assert run(["batch", LINES, "-o", "one", *options]) == 0
+    with start(tiny_checkpoint, "--same-voice", "--workers", "2", "--max-batch", "2") as process:
+        wait_for(6, process)
+        process.kill()
+    for path in Path("out").glob(".voxcpm2-*.part"):
+        os.utime(path, (0, 0))
+    with start(tiny_checkpoint, "--workers", "2", "--max-batch", "2") as process:
+        finish(process)
+    assert files(Path("out")) == files(Path("one")) and len(files(Path("one"))) == 16
+    assert Path("out/voice.safetensors").read_bytes() == Path("one/voice.safetensors").read_bytes()
+    assert {result["voice"] for result in results(Path("out")).values()} == {"voice.safetensors"}
 
 
 def test_a_worker_that_hangs_is_replaced(plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path) -> None:
@@ -307,7 +325,7 @@ def test_invalid_worker_options_are_refused(
 def test_a_cluster_that_does_not_answer_is_reported_in_one_line(tiny_checkpoint: Path) -> None:
     err = finish(start(tiny_checkpoint, "--ray-address", "127.0.0.1:1"), code=2)
     assert err.splitlines()[-1].startswith("voxcpm2: no Ray cluster answers at 127.0.0.1:1: ConnectionRefusedError: ")
-    assert err.endswith("; `ray start --head` makes this machine one\n") and err.count("\n") == 2
+    assert err.endswith("; `ray start --head` makes this machine one\n") and err.count("\n") == 3
 
 
 def test_without_ray_one_line_says_how_to_get_it(

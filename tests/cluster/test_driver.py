@@ -18,6 +18,7 @@ import soundfile
 from tests.checkpoints import write_checkpoint
 from tests.cluster.pools import ThreadHandle, ThreadPool, batch_run, config
 from voxcli import faults
+from voxcli.audio.pcm import pcm16
 from voxcli.cluster import driver as driver_module
 from voxcli.cluster.driver import Driver
 from voxcli.cluster.options import HANG_S, ClusterOptions
@@ -25,7 +26,7 @@ from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.engine.voices import VoiceEncoder
 from voxcli.errors import CheckpointError, DeviceError, ModelNotFound, SynthesisError
 from voxcli.jobs.job import Job
-from voxcli.jobs.plan import Plan, make_plan
+from voxcli.jobs.plan import Plan, Utterance, make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
 from voxcli.run.results import ResultLog, read_history, read_results
@@ -102,7 +103,7 @@ def drive(
     with ResultLog(out) as log:
         driver = Driver(
             pool,
-            plan.utterances,
+            [plan.utterances],
             batch_run(out, log, notify),
             options=ClusterOptions(max_retries=max_retries, hang_s=hang_s),
             rate=16_000,
@@ -139,6 +140,41 @@ def _counting(real: Callable[..., Any], calls: list[Any]) -> Callable[..., Any]:
         return real(encoder, samples, key, padding)
 
     return encode
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared folder", "as bytes"])
+def test_a_round_begins_once_the_one_before_has_ended_and_voices_come_with_their_results(
+    shared: bool, tiny_checkpoint: Path, recordings: list[Path], tmp_path: Path, alone: Spoken
+) -> None:
+    """Both rounds use the same recordings: each is encoded again, because it was dropped in between.
+
+    What is spoken for its voice has neither file nor result, and is spoken again in the second round.
+    """
+    out, other = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    other.mkdir()
+    here = config(tiny_checkpoint, out if shared else other)
+    pool = ThreadPool(2, here if shared else replace(here, nonce="of the driver"))
+    utterances = plan_of(out, recordings).utterances
+    first = [replace(each, gives_voice=each.job.id == "4") for each in utterances if int(each.job.id) < 6]
+    with ResultLog(out) as log:
+        batch, done = batch_run(out, log), list[str]()
+
+        def rounds() -> Iterator[list[Utterance]]:
+            yield first
+            assert sorted(done) == ["0", "1", "2", "3", "4", "5"]
+            assert "4" not in logged(out)
+            yield [each for each in utterances if int(each.job.id) >= 6 or each.job.id == "4"]
+
+        driver = Driver(pool, rounds(), batch, options=ClusterOptions(), rate=16_000, encoder=str, poll_s=0.5)
+        for outcome in driver.run():
+            done.append(outcome.job.id)
+    assert (files(out), logged(out)) == alone
+    assert batch._spoken.keys() == {"4"}
+    voice = batch._spoken["4"]
+    file = soundfile.read(out / "part-0" / "4.wav", dtype="int16")[0]
+    assert np.array_equal(pcm16(voice.samples), file), "its only clip"
+    assert len(voice.latents) == logged(out)["4"]["patches"]
 
 
 def test_without_a_shared_folder_files_come_as_bytes(
@@ -397,7 +433,13 @@ def test_leaving_early_notes_what_is_finished(
     with ResultLog(tmp_path) as log:
         utterances = plan_of(tmp_path, recordings).utterances
         run = Driver(
-            pool, utterances, batch_run(tmp_path, log), options=ClusterOptions(), rate=16_000, encoder=str, poll_s=60.0
+            pool,
+            [utterances],
+            batch_run(tmp_path, log),
+            options=ClusterOptions(),
+            rate=16_000,
+            encoder=str,
+            poll_s=60.0,
         ).run()
         next(run)
         began = time.monotonic()
@@ -428,7 +470,7 @@ def test_leaving_early_tells_whether_files_may_be_there_that_no_result_names(
     monkeypatch.setattr(driver_module, "PATIENCE_S", 60.0 if end == "stops" else 0.3)
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, options=ONE_BY_ONE))
     utterances = plan_with_a_long_line(tmp_path).utterances
-    driver = Driver(pool, utterances, batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
+    driver = Driver(pool, [utterances], batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
     run = driver.run()
     next(run)
     if end == "freezes":
@@ -444,7 +486,7 @@ def test_what_a_dead_worker_may_have_left_is_recorded_once_another_has_spoken_it
 ) -> None:
     pool = ThreadPool(1, config(tiny_checkpoint, tmp_path, options=ONE_BY_ONE))
     utterances = plan_with_a_long_line(tmp_path).utterances
-    driver = Driver(pool, utterances, batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
+    driver = Driver(pool, [utterances], batch_run(tmp_path, None), options=ClusterOptions(), rate=16_000, encoder=str)
     seen = []
     for outcome in driver.run():
         if not seen:

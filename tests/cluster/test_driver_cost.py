@@ -149,7 +149,7 @@ def driven(pool: Any, out: Path, count: int, *, noted: bool) -> Iterator[Iterato
     with ResultLog(out) as log:
         run = Driver(
             pool,
-            utterances(out, count),
+            [utterances(out, count)],
             batch_run(out, log if noted else None),
             options=ClusterOptions(),
             rate=16_000,

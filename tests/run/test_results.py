@@ -17,6 +17,7 @@ FIELDS += [
     "sample_rate",
     "description",
     "voice_notes",
+    "voice",
     "warnings",
     "sha256",
     "exact",

@@ -142,6 +142,15 @@ def test_a_voice_of_another_model_is_refused_in_one_line(tmp_path: Path) -> None
     )
 
 
+def test_a_damaged_recording_of_a_voice_of_another_model_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "anna.safetensors"
+    latents = {"reference": np.full((2, *PATCH_SHAPE), 3.0, np.float32)}
+    write_voice(path, INFO.model_copy(update={"encoder": "e2"}), latents, b"fLaC no more")
+    todo = utterances({"voice": path})
+    with voices_of(FakeEngine(), todo) as voices, pytest.raises(AudioError, match=r"anna\.safetensors: not a sound"):
+        voices.of(todo[0].job)
+
+
 def test_a_named_voice_in_the_prompt(tmp_path: Path) -> None:
     """Without a transcript a named voice is a reference. With one it is continued, unless a manner is described."""
     plain, spoken = named(tmp_path / "plain.safetensors"), named(tmp_path / "spoken.safetensors", "Hm hm.")

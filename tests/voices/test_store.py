@@ -13,6 +13,7 @@ from voxcli.voices.store import (
     check_voice_file,
     read_info,
     read_latents,
+    read_recording,
     remove_voice,
     voice_names,
     voice_path,
@@ -34,6 +35,17 @@ def test_a_voice_comes_back_as_it_was_written() -> None:
     }
     assert voice_names() == ["anna"]
     assert load_file(path).keys() == {"reference"}, "any safetensors reader can open it"
+
+
+def test_a_voice_has_its_recording_beside_its_latents() -> None:
+    path = voice_path("anna")
+    write_voice(path, INFO, LATENTS, b"fLaC...")
+    assert read_recording(path) == b"fLaC..." and read_latents(path).keys() == {"reference"}
+    write_voice(path, INFO, LATENTS)
+    assert read_recording(path) is None
+    write_voice(path, INFO, {**LATENTS, "recording": LATENTS["reference"]})
+    with pytest.raises(InputError, match=r"anna\.safetensors is damaged: its recording is no file"):
+        read_recording(path)
 
 
 def test_a_voice_may_lie_anywhere(tmp_path: Path) -> None:

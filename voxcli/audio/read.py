@@ -18,13 +18,14 @@ from voxcli.audio.source import check_end, open_sound, refuse_cut_off
 from voxcli.errors import AudioError
 from voxcli.terminal import printable
 
-__all__ = ["Recording", "check_voice", "read_voice"]
+__all__ = ["MAX_S", "Recording", "check_voice", "read_voice"]
 
 # Speech below QUIET (-40 dBFS) is lifted to LIFTED (-26 dBFS, a usual level of recorded speech), with a peak of at most
 # PEAK. Audio below SILENT (-80 dBFS, a few 16-bit steps) counts as silence.
 QUIET_RMS, LIFTED_RMS, PEAK, SILENT_RMS = 0.01, 0.05, 0.9, 1e-4
 
 MIN_S, MAX_S = 1.0, 60.0  # length of a voice: a shorter recording is refused, a longer one is cut
+MAX_RATE = 48_000  # of a recording that is kept: no voice encoder takes more
 
 _NOT_ALL_NUMBERS = ("FLOAT", "DOUBLE")  # encodings that can contain NaN and infinity
 _START_S = 3.0
@@ -65,17 +66,23 @@ def check_voice(path: Path) -> None:
             _prepared(path, sound, MIN_S, MAX_S)
 
 
-def read_voice(path: Path, rate: int, *, min_s: float = MIN_S, max_s: float = MAX_S) -> Recording:
+def read_voice(
+    path: Path, rate: int | None, *, min_s: float = MIN_S, max_s: float = MAX_S, content: bytes | None = None
+) -> Recording:
     """Read `path` as a voice: downmixed, cut at a pause before `max_s`, lifted if very quiet, resampled to `rate` Hz.
+
+    rate:    None: that of the file, at most MAX_RATE.
+    content: of the file, if it lies in memory; `path` then names it in errors.
 
     A mono file at `rate` with a normal level is returned bit for bit. Memory depends on `max_s`, not on the length of
     the file. Raises AudioError that names the file and the reason, for a file that is not audio, cut off or empty, for
     silence, for samples that are not finite, and for less than `min_s` seconds.
     """
-    with open_sound(path) as (file, sound):
+    with open_sound(path, content) as (file, sound):
         native, channels = sound.samplerate, sound.channels
         samples, notes = _prepared(path, sound, min_s, max_s)
         sha256 = _sha256(file)
+    rate = rate or min(native, MAX_RATE)
     if (native, channels) != (rate, 1):
         notes.insert(0, f"{_khz(native)} {_named(channels)} -> {_khz(rate)} mono")
     return Recording(resample(samples, native, rate), rate, sha256, tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
@@ -32,14 +33,17 @@ _UNKNOWN_LENGTH = (range(0x7FFF_F000, 0x8000_0000), range(0xFFFF_FF00, 0x1_0000_
 
 
 @contextmanager
-def open_sound(path: Path) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
+def open_sound(path: Path, content: bytes | None = None) -> Iterator[tuple[BinaryIO, soundfile.SoundFile]]:
     """Open `path` once and yield it as bytes and as audio, so that both are of the same file.
+
+    content: is opened instead, and `path` names it in errors.
 
     The content determines the format, not the extension. Raises AudioError for a file that is missing, not a regular
     file, not readable, not audio, cut off, empty, or beyond the limits above.
     """
-    with _open_bytes(path) as file:
-        size = os.fstat(file.fileno()).st_size
+    with _open_bytes(path) if content is None else io.BytesIO(content) as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(0)
         if not size:
             raise AudioError(f"{printable(path)}: the file is empty")
         if size > MAX_BYTES:

@@ -18,6 +18,7 @@ from voxcli.cli.options import (
     Encoding,
     InputFormat,
     LexiconFile,
+    SameVoiceOptions,
     SubtitleKind,
     VoiceOptions,
     WorkerOptions,
@@ -58,6 +59,7 @@ def batch(
         Path, option(OUTPUT, "--out", "-o", metavar="FOLDER", help="Folder for the audio files and results.jsonl.")
     ],
     voice: VoiceOptions,
+    shared: SameVoiceOptions,
     speech: SettingOptions,
     engine: BatchModelOptions,
     workers: WorkerOptions,
@@ -148,6 +150,7 @@ def batch(
     from voxcli.inputs.document import InputOptions, format_named
     from voxcli.inputs.manifest import LineDefaults, read_manifest
     from voxcli.jobs.plan import check_voices, make_plan
+    from voxcli.jobs.sharedvoices import preview_voices
     from voxcli.jobs.speaker import speaker_of
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import EARLIER, StageTimer
@@ -159,6 +162,7 @@ def batch(
     timer = StageTimer()
     cluster = workers.cluster()
     check_options = check.check_options()
+    same_voice = shared.value(joined=join is not None)
     common = read_defaults(defaults) if defaults is not None else LineDefaults()
     settings = speech.settings(common.settings)
     model = engine.model_options(speech.preset)
@@ -199,12 +203,19 @@ def batch(
         )
     with timer("plan"):
         plan = make_plan(found.jobs, speaker_of(model.model))
+    plan.same_voice = same_voice
     if dry_run:
+        plan, voices = preview_voices(plan, out, read_history(out), again=rerun == "all", failed=rerun == "failed")
         print(
             "\n".join(
                 map(
                     printable,
-                    [*found.lines(), *plan.lines(), *preview(plan, out, rerun, speed_of(model), artifacts.beside)],
+                    [
+                        *found.lines(),
+                        *plan.lines(),
+                        *voices,
+                        *preview(plan, out, rerun, speed_of(model), artifacts.beside),
+                    ],
                 )
             )
         )

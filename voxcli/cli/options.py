@@ -25,6 +25,7 @@ from voxcli.terminal import one_line
 if TYPE_CHECKING:
     from voxcli.engine.load import ModelOptions
     from voxcli.jobs.protected import ProtectedInputs
+    from voxcli.jobs.samevoice import SameVoice
     from voxcli.text.lexicon import Lexicon
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -175,6 +176,39 @@ class VoiceOptions(OptionGroup):
         from voxcli.voices.store import voice_path
 
         return voice_path(self.voice)
+
+
+@dataclass(frozen=True)
+class SameVoiceOptions(OptionGroup):
+    """Whether lines without a voice share one."""
+
+    same_voice: Annotated[
+        bool | None,
+        option(
+            VOICE,
+            "--same-voice/--no-same-voice",
+            show_default="with --join",
+            help="Speak all lines without a voice in the voice of the first one.",
+        ),
+    ] = None
+    voice_seed: Annotated[
+        int | None,
+        option(
+            VOICE,
+            "--voice-seed",
+            metavar="N",
+            parser=number("--voice-seed", int, 0, 2**63 - 1),
+            help="Seed of that first line: another seed, another voice.",
+        ),
+    ] = None
+
+    def value(self, *, joined: bool) -> SameVoice:
+        """Raises InputError for options that exclude each other. joined: the files are joined into one."""
+        from voxcli.jobs.samevoice import SameVoice
+
+        if self.voice_seed is not None and self.same_voice is False:
+            raise InputError("--voice-seed and --no-same-voice exclude each other")
+        return SameVoice(self.same_voice, joined, self.voice_seed)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from voxcli.terminal import one_line, printable
 HELP = """Add, list and remove named voices.
 
 A named voice is a recording that was encoded once. Use it with --voice or with the field `voice` of a manifest. It is
-one small file that can be copied to other machines with the same model.
+one file that can be copied to other machines. Another model encodes the recording in it again.
 """
 EXAMPLES = examples(
     "voxcpm2 voices add anna --ref voice.wav",

@@ -43,6 +43,7 @@ PATIENCE_S = 10.0  # how long workers may take to finish their current files whe
 class Driver:
     """Runs utterances on a pool of workers, longest first.
 
+    rounds:  utterances; those of a round are asked for once the round before has ended.
     run:     the output folder that contains all files, the results log, the display and the timer.
     options: how often a line is retried, and when a worker counts as hung.
     rate:    sample rate of the model's voice encoder in Hz.
@@ -53,7 +54,7 @@ class Driver:
     def __init__(
         self,
         pool: WorkerPool,
-        utterances: Iterable[Utterance],
+        rounds: Iterable[Sequence[Utterance]],
         run: BatchRun,
         *,
         options: ClusterOptions,
@@ -65,8 +66,8 @@ class Driver:
         self.dispatch = Dispatcher(options.max_retries)
         self._hang_s = options.hang_s
         self._poll_s = min(poll_s, options.hang_s / 3)  # a working worker replies several times in that time
-        self._utterances = [_seeded(utterance) for utterance in utterances]
-        self._left = len(self._utterances)
+        self._rounds = rounds
+        self._left = 0
         self._records: dict[str, WorkerRecord] = {}
         self._fruitless = 0
         self._ending = False
@@ -76,7 +77,6 @@ class Driver:
         self._outcomes: list[Outcome] = []
         self._collector = ResultCollector(run.out, run.log, run.timer)
         self._voices = SharedVoices(
-            self._utterances,
             rate=rate,
             identity=encoder,
             share=pool.share,
@@ -87,13 +87,19 @@ class Driver:
     def run(self) -> Iterator[Outcome]:
         """Yield outcomes as they arrive. Raises VoxError when a worker can't load or workers keep dying."""
         with cleanup(), self._collector, self._voices, self._workers(), interruptible():
-            self.dispatch.add(each for each in self._utterances if not each.job.voices)
-            while self._left:
-                self._give_work()
-                with self.batch.timer(MODEL):
-                    self._hear(1.0)
-                while self._outcomes:
-                    yield self._outcomes.pop(0)
+            for utterances in self._rounds:
+                self._begin([_seeded(utterance) for utterance in utterances])
+                while self._left:
+                    self._give_work()
+                    with self.batch.timer(MODEL):
+                        self._hear(1.0)
+                    while self._outcomes:
+                        yield self._outcomes.pop(0)
+
+    def _begin(self, utterances: Sequence[Utterance]) -> None:
+        self._left = len(utterances)
+        self._voices.add(utterances)
+        self.dispatch.add(each for each in utterances if not each.job.voices)
 
     @contextmanager
     def _workers(self) -> Iterator[None]:
@@ -132,7 +138,7 @@ class Driver:
         for worker in self._records.values() if self._voices.pending else ():
             while worker.ready is not None and worker.encoding < ENCODES and (todo := self._voices.to_encode()):
                 worker.encoding += 1
-                asked = worker.handle.ask("encode", todo.voice, todo.source.use)
+                asked = worker.handle.ask("encode", todo.voice)
                 self.when(asked, partial(self._encoded, worker, todo))
         for name, lines in self.dispatch.hand_out().items():
             self._hand(self._records[name], lines)
@@ -301,6 +307,9 @@ class Driver:
             for landed in reply.landed
             if (line := self.dispatch.finish(worker.name, landed.result.id)) is not None
         ]
+        for _, landed in mine:
+            if landed.voice is not None:
+                self.batch.keep_voice(landed.result.id, landed.voice)
         if mine:
             self._note(self._collector.placed(mine))
 
@@ -309,7 +318,7 @@ class Driver:
         self._note([(utterance, failure(utterance.job, as_vox_error(error), self.out))])
 
     def _note(self, pairs: Sequence[tuple[Utterance, Outcome]]) -> None:
-        self._collector.note([outcome for _, outcome in pairs])
+        self._collector.note([outcome for utterance, outcome in pairs if not utterance.gives_voice])
         for utterance, outcome in pairs:
             self._left -= 1
             self._unheard.discard(utterance.job.id)

@@ -8,6 +8,7 @@ from voxcli.check.options import CheckOptions
 from voxcli.engine.load import ModelOptions
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
+from voxcli.voices.spoken import SpokenVoice
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,12 @@ class PollReply:
 
 @dataclass(frozen=True)
 class FinishedResult:
-    """A result. content: the bytes of its file if the driver does not share the folder, else None."""
+    """A result.
+
+    content: the bytes of its file if the driver does not share the folder, else None.
+    voice:   of a line that gives one.
+    """
 
     result: Result
     content: bytes | None = None
+    voice: SpokenVoice | None = None

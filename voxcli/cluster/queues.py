@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from voxcli.cluster.messages import FinishedResult
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
+from voxcli.voices.spoken import SpokenVoice
 
 
 class WorkQueue:
@@ -69,12 +70,18 @@ class ResultQueue:
         self.limit = limit
         self._content = content
         self._landed: deque[FinishedResult] = deque()
+        self._voices: dict[str, SpokenVoice] = {}
         self._held = 0
         self._changed = threading.Condition()
         self._open = True  # False: nobody waits any more
 
+    def keep_voice(self, identity: str, voice: SpokenVoice) -> None:
+        """Send a voice with the result of its line, which follows."""
+        self._voices[identity] = voice.cut()
+
     def append(self, result: Result) -> None:
-        landed = FinishedResult(result, self._content(result) if self._content is not None and result.ok else None)
+        content = self._content(result) if self._content is not None and result.ok and result.out else None
+        landed = FinishedResult(result, content, self._voices.pop(result.id, None))
         with self._changed:
             self._changed.wait_for(lambda: self._held < self.limit or not self._open)
             self._landed.append(landed)

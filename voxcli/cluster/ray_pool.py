@@ -13,7 +13,7 @@ import socket
 import sys
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager, redirect_stdout, suppress
 from dataclasses import replace
@@ -60,7 +60,7 @@ class RayBackend:
         self.check = check
         self.unrecorded = False
 
-    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
+    def outcomes(self, rounds: Iterable[list[Utterance]], run: BatchRun) -> Generator[Outcome, None, None]:
         """Yield outcomes as they arrive. Every machine must have the run's model. See `Backend`."""
         from voxcli.model.config import read_config
 
@@ -95,7 +95,7 @@ class RayBackend:
             stack.callback(pool.close)
             driver = Driver(
                 pool,
-                utterances,
+                rounds,
                 run,
                 options=self.options,
                 rate=read_config(model.folder).audio_vae_config.sample_rate,

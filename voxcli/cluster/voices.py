@@ -9,17 +9,16 @@ the worker that made it and is dropped when its last line has finished.
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from voxcli.audio.read import Recording, read_voice
 from voxcli.errors import VoxError
 from voxcli.jobs.plan import Utterance
 from voxcli.terminal import counted
-from voxcli.voices.source import EncodedVoice, VoiceSource, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, ReadVoice, VoiceSource, read_source, sources_of
 
 OPEN = 256  # voices of unfinished lines: more are read only when there is nothing else to speak
 READERS = 2
@@ -29,7 +28,7 @@ class PendingVoice(NamedTuple):
     """A recording that is to be encoded. tries: workers that died while encoding it."""
 
     source: VoiceSource
-    voice: Recording
+    voice: ReadVoice
     tries: int = 0
 
 
@@ -56,7 +55,7 @@ class SharedVoices:
 
     def __init__(
         self,
-        utterances: Sequence[Utterance],
+        utterances: Iterable[Utterance] = (),
         *,
         rate: int,
         identity: Callable[[], str],
@@ -66,17 +65,25 @@ class SharedVoices:
     ):
         self.rate, self._identity = rate, identity
         self._share, self._events, self._notify = share, events, notify
-        self._uses = Counter(source for utterance in utterances for source in sources_of(utterance.job))
-        self._upcoming = deque(self._uses)
+        self._uses: Counter[VoiceSource] = Counter()
+        self._upcoming: deque[VoiceSource] = deque()
         self._waiting: defaultdict[VoiceSource, list[Utterance]] = defaultdict(list)
-        for utterance in utterances:
-            for source in sources_of(utterance.job):
-                self._waiting[source].append(utterance)
         self._open: set[VoiceSource] = set()
         self._shared: dict[VoiceSource, object] = {}
         self._failed: dict[VoiceSource, Exception] = {}
         self._pending: deque[PendingVoice] = deque()
         self._notified: set[Path] = set()
+        self.add(utterances)
+
+    def add(self, utterances: Iterable[Utterance]) -> None:
+        """Read the voices of more utterances. All others must have ended."""
+        for utterance in utterances:
+            for source in sources_of(utterance.job):
+                if not self._uses[source]:
+                    self._upcoming.append(source)
+                    self._failed.pop(source, None)
+                self._uses[source] += 1
+                self._waiting[source].append(utterance)
 
     def __enter__(self) -> SharedVoices:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="voices")
@@ -129,19 +136,17 @@ class SharedVoices:
                 self._open.discard(source)
                 self._shared.pop(source, None)
 
-    def _read(self, source: VoiceSource) -> Recording | EncodedVoice:
+    def _read(self, source: VoiceSource) -> ReadVoice | EncodedVoice:
         """Runs in a thread."""
-        if source.use != "named":
-            return read_voice(source.path, self.rate)
-        return read_named(source.path, self._encoder)
+        return read_source(source, self.rate, lambda: self._encoder)
 
     @cached_property
     def _encoder(self) -> str:
         return self._identity()
 
-    def _was_read(self, source: VoiceSource, future: Future[Recording | EncodedVoice]) -> None:
+    def _was_read(self, source: VoiceSource, future: Future[ReadVoice | EncodedVoice]) -> None:
         found = future.exception() or future.result()
-        if isinstance(found, Recording):
+        if isinstance(found, ReadVoice):
             self._pending.append(PendingVoice(source, found))
         else:
             self._settle(source, found)

@@ -18,10 +18,8 @@ from concurrent.futures import Future
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 from voxcli import faults
-from voxcli.audio.read import Recording
 from voxcli.check.checker import Checker, usual_threads
 from voxcli.cluster.messages import FinishedResult, PollReply, WorkerConfig, WorkerReady, WorkItem
 from voxcli.cluster.queues import ResultQueue, WorkQueue
@@ -31,7 +29,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Result
 from voxcli.model.hub import resolve_portable
-from voxcli.voices.source import EncodedVoice
+from voxcli.voices.source import EncodedVoice, ReadVoice
 
 HELD = 64 << 20  # bytes of files that a worker holds until the next poll
 REPORT = 4 << 20  # bytes of files in one reply
@@ -102,15 +100,15 @@ class Worker:
             del self._known[identity]
         return identities
 
-    def encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
+    def encode(self, voice: ReadVoice) -> EncodedVoice:
         """Encode a recording. On CUDA this runs in the session's thread, the only one that may use the device."""
         if self._loaded.engine.model.device.type != "cuda":
-            return self._encode(voice, use)
+            return self._encode(voice)
         answer: Future[EncodedVoice] = Future()
 
         def call() -> None:
             try:
-                answer.set_result(self._encode(voice, use))
+                answer.set_result(self._encode(voice))
             except Exception as error:
                 answer.set_exception(error)
 
@@ -144,6 +142,7 @@ class Worker:
             voices=_Known(self._known),
         )
         session.checker = self._checker
+        session.keep_voice = self._results.keep_voice
         try:
             with self._checker or nullcontext():
                 if self._checker is not None:
@@ -164,11 +163,9 @@ class Worker:
         self._steps += 1
 
     # -- helpers ------------------------------------------------------------------------------------------------
-    def _encode(self, voice: Recording, use: Literal["reference", "prompt"]) -> EncodedVoice:
+    def _encode(self, voice: ReadVoice) -> EncodedVoice:
         faults.point("voice")
-        padding: Literal["right", "left"] = "right" if use == "reference" else "left"
-        latents = self._loaded.engine.encode_voice(voice.samples, key=voice.sha256, padding=padding).numpy()
-        return EncodedVoice(**{use: latents}, notes=voice.notes)
+        return voice.encoded(self._loaded.engine.encode_voice)
 
     def _placed(self, utterance: Utterance) -> Utterance:
         job = utterance.job

@@ -191,8 +191,8 @@ class _Builder:
             self.problems.add(raw.line, str(error))
             return
         try:
-            row = self._of_character(row, raw.line, extra)
-            job = self._job(row, raw.line, extra)
+            row, character = self._of_character(row, raw.line, extra)
+            job = self._job(row, raw.line, extra, character)
         except InputError as error:
             self.problems.add(raw.line, str(error))
             return
@@ -253,20 +253,22 @@ class _Builder:
         for found in self.inputs.temporary():
             self._refuse(str(found), "has a name of temporary files, which the run removes: rename it")
 
-    def _of_character(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return a line with the fields of its character, if there is a cast and the line names one."""
+    def _of_character(
+        self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any], str]:
+        """Return a line with the fields of its character, and that, if there is a cast and the line names one."""
         cast = self.defaults.cast
         if cast is None:
-            return row
+            return row, ""
         character = next((value for name, value in extra.items() if self.columns.is_known(name)), None)
         if character in (None, ""):
-            return row
+            return row, ""
         self._characters = True
         try:
-            return cast.fields(row, str(character))
+            return cast.fields(row, str(character)), str(character)
         except KeyError:
             self._strangers.setdefault(str(character), []).append(line)
-            return row
+            return row, ""
 
     def check(self, name: str) -> None:
         """Raises ManifestError when there are problems."""
@@ -277,7 +279,7 @@ class _Builder:
         line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)
         self.problems.add(line, f"{what or name} {why}")
 
-    def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]) -> Job:
+    def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any], character: str) -> Job:
         get, common = row.get, self.defaults
         identity = get("id") or f"{self._rows:05d}"
         values = {name: row[name] for name in row.keys() & NAMES}
@@ -311,6 +313,7 @@ class _Builder:
             lexicon=self._lexicon(row["lexicon"]) if get("lexicon") else common.lexicon,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             line=line,
+            character=character,
             numbered=get("id") is None,
             extra=extra,
         )

@@ -33,6 +33,7 @@ class Job:
     lexicon:       pronunciations of words in the text.
     pause_after:   seconds of silence after it in a joined file.
     line:          line number in the manifest, from 1; 0 without a manifest.
+    character:     of a cast, who speaks the line; empty without one.
     numbered:      the line has no id, and `id` is a number: see `voxcli.run.numbers`.
     extra:         further fields of the line, copied to the results.
     """
@@ -50,6 +51,7 @@ class Job:
     lexicon: Lexicon | None = None
     pause_after: float = PAUSE_AFTER
     line: int = 0
+    character: str = ""
     numbered: bool = False
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 

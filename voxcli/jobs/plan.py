@@ -15,7 +15,8 @@ from voxcli.errors import InputError, MissingExtra, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
-from voxcli.jobs.speaker import FULL, Speaker
+from voxcli.jobs.samevoice import NO_WISH, SameVoice
+from voxcli.jobs.speaker import DEMO, FULL, Speaker
 from voxcli.terminal import counted, format_duration
 from voxcli.text.clean import clean, is_speakable
 from voxcli.text.normalize import check_installed
@@ -39,6 +40,9 @@ class Utterance:
     own:          the part of it that is at the start of the text.
     note_marks:   number of note marks removed from the text.
     seed:         the seed that an earlier run drew for a job without one.
+    place:        its position among the jobs of the plan, from 0.
+    shared_voice: the voice file that it shares with other lines without a voice, as results name it.
+    gives_voice:  it is spoken only for its voice, and has no file and no result.
     fingerprint:  lets a later run find out whether it would make the same audio.
     """
 
@@ -52,6 +56,9 @@ class Utterance:
     own: str = ""
     note_marks: int = 0
     seed: int | None = None
+    place: int = 0
+    shared_voice: str | None = None
+    gives_voice: bool = False
     fingerprint: Fingerprint | None = None
 
 
@@ -71,12 +78,16 @@ class Plan:
     skipped:    jobs without words, and the seconds of silence they stand for.
     refused:    jobs that can't be spoken, and the reason.
     voices:     the voice files that are used.
+    same_voice: whether lines without a voice share one.
+    demo:       the model is the demo voice.
     """
 
     utterances: list[Utterance] = field(default_factory=list)
     skipped: list[tuple[Job, float]] = field(default_factory=list)
     refused: list[tuple[Job, VoxError]] = field(default_factory=list)
     voices: set[Path] = field(default_factory=set)
+    same_voice: SameVoice = NO_WISH
+    demo: bool = False
 
     @property
     def expected_s(self) -> float:
@@ -132,17 +143,17 @@ def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
 
     Raises MissingExtra when a job sets `normalize` and a package for it is not installed.
     """
-    plan, jobs = Plan(), list(jobs)
+    plan, jobs = Plan(demo=speaker.name == DEMO), list(jobs)
     if any(job.settings.normalize for job in jobs):
         check_installed()
     checked: dict[Path, VoiceInfo | InputError | None] = {}
     with gc_paused():
-        for job in jobs:
+        for place, job in enumerate(jobs):
             try:
                 known = None
                 for path in job.voices:
                     known = _check_once(path, checked)
-                plan.utterances.append(prepare(job, known if job.voice else None, speaker))
+                plan.utterances.append(prepare(job, known if job.voice else None, speaker, place))
                 plan.voices.update(job.voices)
             except Wordless as wordless:
                 plan.skipped.append((job, wordless.pause_s))
@@ -160,12 +171,13 @@ def check_voices(*paths: Path | None) -> None:
         _check_once(path, {})
 
 
-def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -> Utterance:
+def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL, place: int = 0) -> Utterance:
     """Clean, describe and split the text of a job.
 
     voice:   metadata of the job's named voice. If it has a transcript, speech continues its recording, unless the
              text or `control` describes a manner.
     speaker: the model.
+    place:   position of the job among those of the plan.
 
     Raises Wordless for a text of marks or pauses only, InputError for an empty text, or if a description is combined
     with a prompt recording.
@@ -205,6 +217,7 @@ def prepare(job: Job, voice: VoiceInfo | None = None, speaker: Speaker = FULL) -
         description=script.description,
         own=script.own,
         note_marks=script.note_marks,
+        place=place,
     )
 
 

@@ -54,6 +54,7 @@ class Result:
     sample_rate:  sample rate of the file in Hz.
     description:  description of the voice, from brackets before the text or from `control`; it is not spoken.
     voice_notes:  how its recordings were converted, one phrase each.
+    voice:        voice file that lines without a voice share, relative to the folder of results.jsonl.
     warnings:     reasons to listen before using it: cut off, silence, far too long or short, letters not spoken.
     sha256:       SHA-256 of the file, in hex.
     exact:        true if it gets the same bytes again on this machine, alone or in any batch.
@@ -82,6 +83,7 @@ class Result:
     sample_rate: Count | None = None
     description: str | None = None
     voice_notes: tuple[str, ...] = ()
+    voice: str | None = None
     warnings: tuple[str, ...] = ()
     sha256: str | None = None
     exact: bool | None = None

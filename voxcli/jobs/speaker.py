@@ -40,6 +40,7 @@ class Speaker:
 
 
 FULL = Speaker("VoxCPM2", VOXCPM2)
+DEMO = "the demo voice"
 
 
 def speaker_of(named: str | None) -> Speaker:
@@ -51,7 +52,7 @@ def speaker_of(named: str | None) -> Speaker:
     if not named:
         full = cached_folder(FULL_MODEL)
         folder = demo_folder() if full is None or defect(full) else None
-        return _speaker("the demo voice", folder) if folder is not None else FULL
+        return _speaker(DEMO, folder) if folder is not None else FULL
     if named == FULL_MODEL:
         return FULL
     path = located(named)

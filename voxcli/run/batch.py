@@ -7,10 +7,11 @@ speak. A `Backend` speaks: one engine in this process, or workers elsewhere.
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
@@ -25,6 +26,7 @@ from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.result import Outcome, failure, skipped
+from voxcli.jobs.sharedvoices import SharedVoices, own_voices, rule_of
 from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
 from voxcli.run.profile import EARLIER, StageTimer
@@ -34,6 +36,7 @@ from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume
 from voxcli.run.summary import Summary
 from voxcli.run.throughput import remember
 from voxcli.terminal import counted
+from voxcli.voices.spoken import SpokenVoice
 
 USUAL_RATE = 48_000  # the full model's sample rate; that of another model is unknown until it is loaded
 
@@ -48,8 +51,12 @@ class Backend(Protocol):
     unrecorded: bool
     check: CheckOptions | None
 
-    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
-        """Yield one outcome per utterance, as they finish. Raises VoxError when no more can be spoken."""
+    def outcomes(self, rounds: Iterable[list[Utterance]], run: BatchRun) -> Generator[Outcome, None, None]:
+        """Yield one outcome per utterance, as they finish. Raises VoxError when no more can be spoken.
+
+        rounds: lists of utterances. A list depends on the outcomes of those before: ask for it when they have been
+                yielded.
+        """
 
 
 @dataclass
@@ -61,6 +68,7 @@ class BatchRun:
     rerun:      which lines of an earlier run are spoken again.
     check:      how files are checked; None: they are not.
     last_death: Unix time at which a worker of this run last died; its unfinished files are older.
+    segments:   number of requests to come, at most.
     """
 
     plan: Plan
@@ -72,6 +80,10 @@ class BatchRun:
     timer: StageTimer = field(default_factory=StageTimer)
     last_death: float | None = None
     check: CheckOptions | None = None
+    segments: int = 0
+    _kept: list[Outcome] = field(default_factory=list)
+    _drawing: SharedVoices | None = None
+    _spoken: dict[str, SpokenVoice] = field(default_factory=dict)
 
     @cached_property
     def checker(self) -> Checker | None:
@@ -102,13 +114,61 @@ class BatchRun:
         yield from self._skipped()
         for warning in (*self.plan.notes, *self.plan.warnings):
             self.display.notify(warning)
-        utterances = self.plan.utterances
-        if utterances and self.log is not None:
-            resume_plan = self._compared(self.log)
-            yield from resume_plan.kept
-            utterances = resume_plan.todo
-        if utterances:
-            yield from backend.outcomes(utterances, self)
+        if not self.plan.utterances:
+            return
+        rounds = self._rounds(self.log) if self.log is not None else iter([self.plan.utterances])
+        first = next(rounds, None)
+        yield from self._drained()
+        if first is not None:
+            self.segments = sum(len(utterance.segments) for utterance in self.plan.utterances)
+            with closing(backend.outcomes(chain([first], rounds), self)) as outcomes:
+                for outcome in outcomes:
+                    if self._drawing is not None:
+                        self._draw(outcome, self._drawing)
+                    else:
+                        yield outcome
+                    yield from self._drained()
+            yield from self._drained()
+
+    def keep_voice(self, identity: str, voice: SpokenVoice) -> None:
+        """Take the voice of a line that gives one; its outcome follows."""
+        self._spoken[identity] = voice
+
+    def _drained(self) -> Iterator[Outcome]:
+        kept, self._kept = self._kept, []
+        yield from kept
+
+    def _draw(self, outcome: Outcome, voices: SharedVoices) -> None:
+        """Take the outcome of a line that was spoken for its voice."""
+        voice, seed = self._spoken.pop(outcome.job.id, None), outcome.result.seed
+        if voice is not None and seed is not None and outcome.result.ok:
+            message = voices.drawn(outcome.job, seed, voice, self._encoder())
+            if message is not None:
+                self.display.notify(message)
+
+    def _rounds(self, log: ResultLog) -> Iterator[list[Utterance]]:
+        """Yield the lines to speak: first those that voices are drawn with, again and again until these are there."""
+        plan = self.plan
+        rule, model = rule_of(plan.same_voice, plan.utterances, log.history), self._known_identity(log)
+        if rule == "same":
+            again, failed = self.rerun == "all", self.rerun == "failed"
+            voices = SharedVoices(plan, self.out, log.history, again=again, failed=failed)
+            while leaders := voices.leaders():
+                self._drawing = voices
+                yield leaders
+            self._drawing = None
+            plan = replace(plan, utterances=voices.voiced())
+        resume_plan = self._compared(log, plan, model)
+        self._kept += resume_plan.kept
+        if (resume_plan.todo or rule == "own before") and (message := own_voices(plan, rule)) is not None:
+            self.display.notify(message)
+        if resume_plan.todo:
+            yield resume_plan.todo
+
+    def _encoder(self) -> str:
+        from voxcli.model.weights import encoder_identity
+
+        return encoder_identity(self.model.folder)
 
     def _skipped(self) -> list[Outcome]:
         """Return the outcomes of texts without words. They are recorded unless an earlier run recorded the same."""
@@ -130,9 +190,10 @@ class BatchRun:
         former = model_identity(filter(None, (self.model.folder, self.options.lora)), former=True)
         return former if former in named else self.identity
 
-    def _compared(self, log: ResultLog) -> ResumePlan:
+    def _compared(self, log: ResultLog, plan: Plan, model: str) -> ResumePlan:
+        """model: its identity."""
         with self.timer(EARLIER):
-            resume_plan = make_resume_plan(self.plan, log.history, self.out, self._known_identity(log), self.rerun)
+            resume_plan = make_resume_plan(plan, log.history, self.out, model, self.rerun)
         if log.history:
             self.display.notify(str(resume_plan))
         if resume_plan.mended:
@@ -173,32 +234,32 @@ class LocalBackend:
     def __init__(self, check: CheckOptions | None = None):
         self.check = check
 
-    def outcomes(self, utterances: list[Utterance], run: BatchRun) -> Iterator[Outcome]:
+    def outcomes(self, rounds: Iterable[list[Utterance]], run: BatchRun) -> Generator[Outcome, None, None]:
         with run.timer("loading the model"):
             from voxcli.run.session import Session  # imports torch, so only when there is something to speak
             from voxcli.voices.prefetch import VoicePrefetcher
 
-            segments = sum(len(utterance.segments) for utterance in utterances)
         checker = run.checker
         with cleanup(), checker or nullcontext(), interruptible():
             with run.timer("loading the model"):
-                loaded = load_engine(run.options, run.display.notify, run.model, segments)
+                loaded = load_engine(run.options, run.display.notify, run.model, run.segments)
                 if checker is not None:
                     checker.wait()
             run.display.started(loaded)
-            session = Session(
-                loaded.engine,
-                utterances,
-                run.out,
-                log=run.log,
-                notify=run.display.notify,
-                timer=run.timer,
-                voices=VoicePrefetcher(
-                    loaded.engine, [each.job for each in utterances], encoder=loaded.encoder, notify=run.display.notify
-                ),
-            )
-            session.checker = checker
-            yield from session.run()
+            for utterances in rounds:
+                jobs = [utterance.job for utterance in utterances]
+                session = Session(
+                    loaded.engine,
+                    utterances,
+                    run.out,
+                    log=None if utterances[0].gives_voice else run.log,
+                    notify=run.display.notify,
+                    timer=run.timer,
+                    voices=VoicePrefetcher(loaded.engine, jobs, encoder=loaded.encoder, notify=run.display.notify),
+                )
+                session.checker = checker
+                session.keep_voice = run.keep_voice
+                yield from session.run()
         remember(run.options, run.display.summary.audio_s, run.display.summary.wall_s)
 
 

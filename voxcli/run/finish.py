@@ -92,6 +92,7 @@ def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None
         sample_rate=audio.rate,
         description=running.utterance.description or None,
         voice_notes=running.voice.notes if running.voice else (),
+        voice=running.utterance.shared_voice,
         warnings=(*running.utterance.warnings, *running.unknown, *_doubts(running, audio)),
         sha256=sha256,
         exact=all(clip.exact for clip in clips),

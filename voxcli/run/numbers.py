@@ -103,7 +103,8 @@ def _exact(
     waiting: defaultdict[str, list[str]] = defaultdict(list)
     for identity in numbers:
         made = known[identity].fingerprint or {}
-        waiting[_key(made.get("voice"), made.get("settings"))].append(identity)
+        voice = None if known[identity].voice else made.get("voice")  # one that lines without a voice share
+        waiting[_key(voice, made.get("settings"))].append(identity)
     found = {}
     for place in lines:
         if alike := waiting[_key(*fingerprints.voice_and_settings(jobs[place]))]:

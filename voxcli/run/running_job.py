@@ -21,6 +21,7 @@ from voxcli.model.prompt import build_prompt
 from voxcli.model.voxcpm2 import VoxCPM2
 from voxcli.text.duration import shortest_seconds
 from voxcli.voices.source import EncodedVoice
+from voxcli.voices.spoken import SpokenVoice
 from voxcli.voices.store import Latents
 
 ROOM = 1.5  # a clip longer than min_seconds by this factor may count as too long for its text
@@ -141,6 +142,12 @@ class RunningJob:
             prompt_audio=_tensor(voice.prompt) if self.utterance.prompt_text else None,
         )
         return Request(request_id(self.job, index), prompt, self._sampling(index, model.patch_s, prompt.target_tokens))
+
+    def spoken_voice(self) -> SpokenVoice:
+        """Return the clip of its first segment as a voice. It must be complete."""
+        first = self.clips[0]
+        assert first.audio is not None and first.latents is not None, "the clips of a complete job have audio"
+        return SpokenVoice(first.audio, first.sample_rate, first.latents.float().numpy(), first.bad_case)
 
     def look_at_letters(self, tokenizer: Tokenizer) -> None:
         """Raises InputError when the model does not know enough of the letters of the text."""

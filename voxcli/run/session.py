@@ -28,10 +28,11 @@ from voxcli.interrupts import cleanup, interruptible
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Utterance
 from voxcli.jobs.result import Outcome, Result, failure
-from voxcli.run.finish import write_file
+from voxcli.run.finish import audio_of, result_of, write_file
 from voxcli.run.profile import MODEL, StageTimer
 from voxcli.run.running_job import EncodedVoices, RunningJob
 from voxcli.voices.prefetch import VoicePrefetcher
+from voxcli.voices.spoken import SpokenVoice
 
 BACKLOG = 2**29  # bytes of audio waiting for the disk above which the engine waits
 WRITERS = 4  # writer threads on a GPU, whose engine makes files faster than one core can write them
@@ -62,6 +63,13 @@ class Again:
     segments: list[int]
 
 
+KeepVoice = Callable[[str, SpokenVoice], None]  # called with a line's id
+
+
+def drop_voice(identity: str, voice: SpokenVoice) -> None:
+    pass
+
+
 class Session:
     """Runs utterances on an engine, in the order given.
 
@@ -75,6 +83,7 @@ class Session:
     voices:   already encoded voices; None: the session reads and encodes them.
 
     checker listens to complete jobs, which are spoken again until they pass. Set it before `run`; None: no check.
+    keep_voice: receives the voices of utterances that give one, before their outcomes, from writer threads.
     """
 
     checker: Checker | None = None
@@ -109,6 +118,8 @@ class Session:
         self._feed = feed
         jobs = [utterance.job for utterance in utterances]
         self._voices = voices or VoicePrefetcher(engine, jobs, encoder=str, notify=notify)
+
+        self.keep_voice: KeepVoice = drop_voice
 
     def write(self, running: RunningJob) -> Result:
         """Write the file of a complete job and return its result; runs in a writer thread."""
@@ -220,6 +231,9 @@ class Session:
     def _finish(self, running: RunningJob) -> Outcome | Again:
         """Check, write and record a complete job; runs in a writer thread."""
         try:
+            if running.utterance.gives_voice:
+                self.keep_voice(running.job.id, running.spoken_voice())
+                return self._note(Outcome(running.job, result_of(running, audio_of(running), "", None)))
             if self.checker is not None:
                 with self.timer("check"):
                     if again := running.checked(self.checker):

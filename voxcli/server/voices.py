@@ -14,6 +14,7 @@ from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from voxcli.audio.flac import flac_of
 from voxcli.audio.read import Recording, read_voice
 from voxcli.errors import InputError, shortened
 from voxcli.files.write import make_folder
@@ -69,7 +70,7 @@ class VoiceEndpoints:
         async with request.form(max_files=1, max_fields=8, max_part_size=MAX_FIELD) as form:
             name, words, upload = _fields(form)
             path = await self._in_thread(lambda: _check_name(name))
-            recording = await self._in_thread(lambda: self._read(upload))
+            recording, kept = await self._in_thread(lambda: self._read(upload))
             latents = await asyncio.wrap_future(self._encoder.encode(recording, bool(words)))
             info = VoiceInfo(
                 encoder=await self._in_thread(self._identity),
@@ -79,7 +80,7 @@ class VoiceEndpoints:
                 text=words,
                 notes=recording.notes,
             )
-        await self._in_thread(lambda: _store(name, path, info, latents))
+        await self._in_thread(lambda: _store(name, path, info, latents, kept))
         return JSONResponse(_as_dict(path.stem, path, info), 201)
 
     async def delete(self, request: Request) -> Response:
@@ -87,7 +88,8 @@ class VoiceEndpoints:
         await self._in_thread(lambda: _remove(name))
         return JSONResponse({"id": name, "object": "audio.voice.deleted", "deleted": True})
 
-    def _read(self, upload: UploadFile) -> Recording:
+    def _read(self, upload: UploadFile) -> tuple[Recording, bytes]:
+        """Return the recording for the encoder, and as it is kept."""
         with tempfile.NamedTemporaryFile(dir=self._folder) as file:
             upload.file.seek(0)
             shutil.copyfileobj(upload.file, file)
@@ -95,7 +97,8 @@ class VoiceEndpoints:
             if file.tell() > MAX_UPLOAD:
                 raise ApiError(413, f"{SAMPLE} is larger than {MAX_UPLOAD >> 20} MiB", param=SAMPLE)
             check_recording(Path(file.name), SAMPLE)
-            return read_voice(Path(file.name), self._encoder.encoder_rate)
+            kept = read_voice(Path(file.name), None)
+            return read_voice(Path(file.name), self._encoder.encoder_rate), flac_of(kept.samples, kept.rate)
 
 
 def _fields(form: FormData) -> tuple[str, str, UploadFile]:
@@ -122,10 +125,10 @@ def _check_name(name: str) -> Path:
     return check_new(name, replace=False)
 
 
-def _store(name: str, path: Path, info: VoiceInfo, latents: dict[str, Latents]) -> None:
+def _store(name: str, path: Path, info: VoiceInfo, latents: dict[str, Latents], recording: bytes) -> None:
     make_folder(path.parent)
     _check_name(name)  # another request may have been faster
-    write_voice(path, info, latents)
+    write_voice(path, info, latents, recording)
 
 
 def _remove(name: str) -> None:

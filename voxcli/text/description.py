@@ -22,6 +22,7 @@ from voxcli.text.manners import (
     LEADS,
     MANNERS,
     PARTICIPLES,
+    PERSON_HAN,
     PERSONS,
     SMALL,
     VOICE_HAN,
@@ -29,7 +30,15 @@ from voxcli.text.manners import (
 )
 from voxcli.text.scripts import CJK
 
-__all__ = ["MAX_DESCRIPTION", "compose", "described_by", "is_certain", "split_control", "without_leading_brackets"]
+__all__ = [
+    "MAX_DESCRIPTION",
+    "compose",
+    "described_by",
+    "is_certain",
+    "person_of",
+    "split_control",
+    "without_leading_brackets",
+]
 
 MAX_DESCRIPTION = 1_000  # characters; every segment of a text repeats the description
 MAX_WORDS = 6  # in a description without a voice or a manner; a Chinese character counts as a third of a word
@@ -67,6 +76,18 @@ def split_control(text: str) -> tuple[str, str]:
 def is_certain(description: str) -> bool:
     """Return whether a description at the start of a text is unlikely to be anything else."""
     return _reading(description, "A") == "certain"
+
+
+def person_of(description: str) -> str:
+    """Return the words that name who speaks, not how; empty if there are none.
+
+    >>> person_of("an old man, whispering")
+    'old man'
+    >>> person_of("a warm, slow voice")
+    ''
+    """
+    words = [word for word in _WORD.findall(description.casefold()) if word in PERSONS]
+    return " ".join(dict.fromkeys([*words, *PERSON_HAN.findall(description)]))
 
 
 def described_by(own: str, control: str | None) -> str:

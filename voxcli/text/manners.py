@@ -12,6 +12,7 @@ __all__ = [
     "MANNERS",
     "PARTICIPLES",
     "PERSONS",
+    "PERSON_HAN",
     "SMALL",
     "VOICES",
     "VOICE_HAN",
@@ -108,4 +109,5 @@ VOICE_HAN = re.compile(
     "|老人|低沉|温柔|溫柔|轻柔|缓慢|快速|慢慢|悄悄|激动|悲伤|开心|愤怒|平静|严肃"
     "|ゆっくり|優しい|静か|明るい|목소리|여성|남성|천천히|부드러운|차분한"
 )
+PERSON_HAN = re.compile("[男孩]|女[孩生性人子声聲]|老人|少年|여성|남성|女の子|男の子")
 HAN_NUMBER = re.compile("[一二三四五六七八九十百千]+")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from voxcli.audio.flac import flac_of
 from voxcli.audio.read import check_voice, read_voice
 from voxcli.engine.load import ModelOptions, load_engine
 from voxcli.errors import InputError
@@ -63,5 +64,6 @@ def encode_voice(engine: Engine, encoder: str, recording: Path, words: str, path
         text=words,
         notes=voice.notes,
     )
-    write_voice(path, info, latents)
+    kept = read_voice(recording, None)
+    write_voice(path, info, latents, flac_of(kept.samples, kept.rate))
     return Added(path, info)

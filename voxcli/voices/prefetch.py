@@ -14,9 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from voxcli import faults
-from voxcli.audio.read import Recording, read_voice
 from voxcli.engine.engine import Engine
-from voxcli.voices.source import EncodedVoice, Voiced, VoiceSource, read_named, sources_of
+from voxcli.voices.source import EncodedVoice, ReadVoice, Voiced, VoiceSource, read_source, sources_of
 
 AHEAD = 4  # voices that may be ready before they are needed
 
@@ -41,7 +40,7 @@ class VoicePrefetcher:
         self._notify = notify
         self._uses = Counter(source for job in jobs for source in sources_of(job))
         self._order = iter(list(self._uses))
-        self._coming: dict[VoiceSource, Future[EncodedVoice | Recording]] = {}
+        self._coming: dict[VoiceSource, Future[EncodedVoice | ReadVoice]] = {}
         self._encoded: dict[VoiceSource, EncodedVoice] = {}
         self._ahead: set[VoiceSource] = set()  # being read or ready, but not requested yet
         self._notified: set[Path] = set()
@@ -76,7 +75,7 @@ class VoicePrefetcher:
 
     def _arrived(self, source: VoiceSource) -> EncodedVoice:
         found = self._coming[source].result()  # an error stays there for all jobs with this voice
-        encoded = found if isinstance(found, EncodedVoice) else self._encode(source, found)
+        encoded = found if isinstance(found, EncodedVoice) else found.encoded(self.engine.encode_voice)
         self._encoded[source] = encoded
         del self._coming[source]
         if source.use != "named" and source.path not in self._notified and encoded.notes:
@@ -84,20 +83,13 @@ class VoicePrefetcher:
             self._notify(f"{source.path}: {', '.join(encoded.notes)}")
         return encoded
 
-    def _prepare(self, source: VoiceSource) -> EncodedVoice | Recording:
+    def _prepare(self, source: VoiceSource) -> EncodedVoice | ReadVoice:
         """Read, and if possible encode, a voice; runs in the reader thread."""
         faults.point("voice")
-        if source.use == "named":
-            return read_named(source.path, self._encoder)
-        voice = read_voice(source.path, self.engine.model.encoder_rate)
-        return self._encode(source, voice) if self._may_encode_ahead else voice
-
-    def _encode(self, source: VoiceSource, voice: Recording) -> EncodedVoice:
-        if source.use == "reference":
-            latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="right").numpy()
-            return EncodedVoice(reference=latents, notes=voice.notes)
-        latents = self.engine.encode_voice(voice.samples, key=voice.sha256, padding="left").numpy()
-        return EncodedVoice(prompt=latents, notes=voice.notes)
+        voice = read_source(source, self.engine.model.encoder_rate, lambda: self._encoder)
+        if isinstance(voice, ReadVoice) and self._may_encode_ahead:
+            return voice.encoded(self.engine.encode_voice)
+        return voice
 
     @cached_property
     def _encoder(self) -> str:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
+import numpy as np
+
+from voxcli.audio.read import Recording, read_voice
 from voxcli.errors import AudioError, quoted
-from voxcli.voices.store import Latents, read_info, read_latents
+from voxcli.voices.store import Latents, read_info, read_latents, read_recording
+
+Use = Literal["reference", "prompt"]
+Padding = Literal["right", "left"]
+AGAIN = "its recording was encoded again for this model"
+PADDING: dict[Use, Padding] = {"reference": "right", "prompt": "left"}  # of a recording before it is encoded
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,26 @@ class VoiceSource:
 
     path: Path
     use: Literal["reference", "prompt", "named"]
+
+
+class Encode(Protocol):
+    """`Engine.encode_voice`."""
+
+    def __call__(self, samples: np.ndarray, *, key: str, padding: Padding) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ReadVoice:
+    """A voice that is to be encoded. uses: of the recording."""
+
+    recording: Recording
+    uses: tuple[Use, ...]
+
+    def encoded(self, encode: Encode) -> EncodedVoice:
+        """Encode it. Raises what the engine raises."""
+        samples, key = self.recording.samples, self.recording.sha256
+        latents = {use: encode(samples, key=key, padding=PADDING[use]).numpy() for use in self.uses}
+        return EncodedVoice(latents.get("reference"), latents.get("prompt"), self.recording.notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,18 +100,30 @@ def sources_of(job: Voiced) -> Iterator[VoiceSource]:
         yield VoiceSource(job.prompt_audio, "prompt")
 
 
-def read_named(path: Path, encoder: str) -> EncodedVoice:
-    """Read a named voice.
+def read_source(source: VoiceSource, rate: int, encoder: Callable[[], str]) -> EncodedVoice | ReadVoice:
+    """Read a voice.
 
-    encoder: identity of the model's voice encoder.
+    rate:    sample rate of the model's voice encoder in Hz.
+    encoder: returns the identity of that encoder.
 
-    Raises AudioError when the voice was made with another encoder, InputError when the file is damaged.
+    Raises AudioError when the recording can't be used, InputError when the file of a named voice is damaged.
     """
+    if source.use == "named":
+        return _read_named(source.path, rate, encoder())
+    return ReadVoice(read_voice(source.path, rate), (source.use,))
+
+
+def _read_named(path: Path, rate: int, encoder: str) -> EncodedVoice | ReadVoice:
+    """Read a named voice: its latents, or for another encoder its recording."""
     info = read_info(path)
-    if info.encoder != encoder:
+    if info.encoder == encoder:
+        latents = read_latents(path)
+        return EncodedVoice(latents.get("reference"), latents.get("prompt"), info.notes)
+    content = read_recording(path)
+    if content is None:
         raise AudioError(
             f"the voice {quoted(path.stem)} was made with another model; create it again from {info.recording} "
             f"with `voxcpm2 voices add {path.stem} --force --ref FILE`, or name its model with --model"
         )
-    latents = read_latents(path)
-    return EncodedVoice(latents.get("reference"), latents.get("prompt"), info.notes)
+    recording = replace(read_voice(path, rate, content=content), notes=(*info.notes, AGAIN))
+    return ReadVoice(recording, ("reference", "prompt") if info.text else ("reference",))

@@ -2,7 +2,8 @@
 
 The file is safetensors: `reference` [patches, patch_size, feat_dim] and, with a transcript, `prompt` of the same shape
 (the same recording, padded to be continued). One JSON value in the header contains the rest. The latents fit only
-models with the same voice encoder, which the file names.
+models with the same voice encoder, which the file names. For all others it also has `recording`, the bytes of a FLAC
+file; files of earlier versions lack it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +30,27 @@ from voxcli.terminal import nearest
 SUFFIX = ".safetensors"
 HEADER = "voxcpm2_voice"
 NAME = re.compile(r"\w[\w.-]{0,63}")
-MAX_BYTES = 1 << 28  # a minute of speech takes less than 1 MB
+MAX_BYTES = 1 << 28  # a minute of speech takes less than 1 MB, its recording less than 10
+RECORDING = "recording"
 
 Latents = NDArray[np.float32]
+
+
+class VoiceOrigin(BaseModel):
+    """The line of a batch that this voice was drawn with: see `voxcli.jobs.sharedvoices`.
+
+    id:    of the line.
+    seed:  of its clip.
+    asked: the seed that was asked for; None if it was left to the line.
+    group: of the lines that speak with the voice; empty for those without a character or a person.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    id: str
+    seed: int
+    asked: int | None = None
+    group: str = ""
 
 
 class VoiceInfo(BaseModel):
@@ -43,6 +62,7 @@ class VoiceInfo(BaseModel):
     seconds:    length of the encoded audio.
     text:       the words of the recording; empty if they were not given.
     notes:      how the recording was converted, one phrase each.
+    origin:     the line that it is the voice of; None for a recording.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -54,6 +74,7 @@ class VoiceInfo(BaseModel):
     seconds: float
     text: str = ""
     notes: tuple[str, ...] = ()
+    origin: VoiceOrigin | None = None
 
 
 def voices_folder() -> Path:
@@ -136,12 +157,12 @@ def _missing(path: Path) -> str:
 
 def read_latents(path: Path) -> dict[str, Latents]:
     """Read `reference` and, with a transcript, `prompt`. Raises InputError when the file is damaged."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors import SafetensorError, safe_open
 
     try:
         check_regular(path, MAX_BYTES)
-        tensors = load_file(path)
+        with safe_open(path, framework="np") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name != RECORDING}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise InputError(f"can't read the voice {path}: {_reason(error)}") from error
     if "reference" not in tensors or any(latents.ndim != 3 or not latents.size for latents in tensors.values()):
@@ -152,12 +173,30 @@ def read_latents(path: Path) -> dict[str, Latents]:
     return tensors
 
 
-def write_voice(path: Path, info: VoiceInfo, latents: Mapping[str, Latents]) -> None:
-    """Write a voice file. Raises OutputError when that fails."""
+def read_recording(path: Path) -> bytes | None:
+    """Read the FLAC file of the recording; None in a file of an earlier version. Raises InputError."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        check_regular(path, MAX_BYTES)
+        with safe_open(path, framework="np") as file:
+            found = file.get_tensor(RECORDING) if RECORDING in file.keys() else None  # noqa: SIM118
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"can't read the voice {path}: {_reason(error)}") from error
+    if found is not None and (found.dtype != np.uint8 or found.ndim != 1):
+        raise InputError(f"the voice {path} is damaged: its recording is no file")
+    return None if found is None else found.tobytes()
+
+
+def write_voice(path: Path, info: VoiceInfo, latents: Mapping[str, Latents], recording: bytes | None = None) -> None:
+    """Write a voice file. recording: a FLAC file, see `voxcli.audio.flac`. Raises OutputError when that fails."""
     from safetensors.numpy import save
 
+    tensors: dict[str, NDArray[Any]] = dict(latents)
+    if recording is not None:
+        tensors[RECORDING] = np.frombuffer(recording, np.uint8)
     make_folder(path.parent)
-    write_atomic(path, save(dict(latents), metadata={HEADER: info.model_dump_json()}))
+    write_atomic(path, save(tensors, metadata={HEADER: info.model_dump_json()}))
 
 
 def remove_voice(name: str) -> None:
