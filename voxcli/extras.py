@@ -21,6 +21,7 @@ EXTRAS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "unicode_rbnf": "unicode-rbnf",
         },
         "tables": {"python_calamine": "python-calamine"},
+        "play": {"sounddevice": "sounddevice"},
         "plot": {"matplotlib": "matplotlib"},
         "ray": {"ray": "ray"},
         "serve": {"starlette": "starlette", "uvicorn": "uvicorn", "python_multipart": "python-multipart"},

@@ -25,12 +25,16 @@ def one_line(message: str) -> str:
     return printable(" ".join(filter(None, map(str.strip, _BREAK.split(message)))))
 
 
-def stdout_failed(error: OSError, after: str = "") -> OutputError:
-    """Return the error to raise when stdout can't be written. after: progress, such as " after 2.4 s of audio"."""
+def stream_failed(error: OSError, after: str = "", name: str = "stdout") -> OutputError:
+    """Return the error to raise when a stream can't be written.
+
+    after: progress, such as " after 2.4 s of audio".
+    name:  of the stream.
+    """
     # Windows has no separate error for a closed pipe
     if isinstance(error, BrokenPipeError) or (os.name == "nt" and error.errno == errno.EINVAL):
-        return OutputError(f"stdout was closed{after}")
-    return OutputError(f"stdout can't be written{after} ({error.strerror or error})")
+        return OutputError(f"{name} was closed{after}")
+    return OutputError(f"{name} can't be written{after} ({error.strerror or error})")
 
 
 def format_duration(seconds: float) -> str:

@@ -20,6 +20,7 @@ from voxcli.jobs.output_paths import OutputFolder, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.result import Outcome, Result, failure
+from voxcli.jobs.tags import tags_of_whole
 from voxcli.terminal import counted, format_duration
 
 MISSED_LU = 0.5  # below the loudness asked for, above which it is reported
@@ -130,7 +131,8 @@ class Artifacts:
             return
         parts = [self._part(job, self._results[job.id]) for job in self.jobs]
         bitrate, loudness = self.jobs[0].settings.bitrate, _common_loudness(self.jobs)
-        whole = write_joined(path, parts, format=self.format, bitrate=bitrate, loudness=loudness)
+        tags = tags_of_whole(path, self.jobs, self.format)
+        whole = write_joined(path, parts, format=self.format, bitrate=bitrate, loudness=loudness, tags=tags)
         if self.subtitles is not None:
             write_subtitles(subtitles_path(path, self.subtitles), whole.cues, self.subtitles, whole.words)
         notify(f"{path}: {format_duration(whole.duration_s)} of audio, {counted(len(finished), 'file')} joined")

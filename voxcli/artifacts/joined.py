@@ -6,7 +6,7 @@ It reads finished files, so it can be made again at any time. Files with another
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from voxcli.audio.join import FADE_S, faded, silence
 from voxcli.audio.loudness import LoudnessMeter
-from voxcli.audio.write import write_blocks
+from voxcli.audio.write import NO_TAGS, write_blocks
 from voxcli.errors import OutputError
 from voxcli.interrupts import check
 from voxcli.jobs.result import Cue
@@ -47,7 +47,13 @@ class JoinedAudio(NamedTuple):
 
 
 def write_joined(
-    path: Path, parts: Sequence[Track], *, format: str, bitrate: int | None = None, loudness: float | None = None
+    path: Path,
+    parts: Sequence[Track],
+    *,
+    format: str,
+    bitrate: int | None = None,
+    loudness: float | None = None,
+    tags: Mapping[str, str] = NO_TAGS,
 ) -> JoinedAudio:
     """Write `parts` as one file, at the sample rate of the first part with a file; at least one must have a file.
 
@@ -55,6 +61,7 @@ def write_joined(
     the pause before it. Raises OutputError that names the file and the reason; an existing file is then unchanged.
 
     bitrate:  in kbit/s, for formats that have one.
+    tags:     of the file, by name.
     loudness: of the whole in LUFS, with its true peak at most -1 dBTP; None: as the parts are. The files are read
               twice for it.
     """
@@ -74,7 +81,7 @@ def write_joined(
                 written += len(block)
                 yield block if gain == 1 else block * np.float32(gain)
 
-    write_blocks(path, blocks(), rate, format=format, bitrate=bitrate)
+    write_blocks(path, blocks(), rate, format=format, bitrate=bitrate, tags=tags)
     return JoinedAudio(written / rate, cues, quieter, words)
 
 

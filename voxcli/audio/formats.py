@@ -10,7 +10,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-__all__ = ["DEFAULT_FORMAT", "EXTENSIONS", "FORMATS", "Format", "compression", "has_bitrate", "only_rate", "rates_of"]
+__all__ = [
+    "DEFAULT_FORMAT",
+    "EXTENSIONS",
+    "FORMATS",
+    "TAGS",
+    "Format",
+    "compression",
+    "has_bitrate",
+    "only_rate",
+    "rates_of",
+    "tags_of",
+]
 
 
 class Format(NamedTuple):
@@ -52,6 +63,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3", "", _MP3_RATES, _MP3_BITRATES),
     }
 )
+# The strings of libsndfile but `software`, to which it adds its own name. WAV: a LIST chunk; MP3: ID3.
+TAGS = ("title", "artist", "album", "tracknumber", "date", "genre", "comment", "copyright", "license")
+_TAGS_OF = {"WAV": TAGS[:-1], "FLAC": TAGS, "OGG": TAGS, "MP3": TAGS[:-2]}
 DEFAULT_FORMAT = "wav"
 _MAX_LEVEL = 0.999  # at 1 libsndfile asks LAME for less than its least
 EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
@@ -60,6 +74,11 @@ EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
 def rates_of(format: str) -> tuple[int, ...]:
     """Return the sample rates in Hz that a format of FORMATS supports; empty for any."""
     return FORMATS[format].rates
+
+
+def tags_of(format: str) -> tuple[str, ...]:
+    """Return the names of the tags that files of a format can have, as libsndfile writes them."""
+    return _TAGS_OF[FORMATS[format].container]
 
 
 def has_bitrate(format: str) -> bool:

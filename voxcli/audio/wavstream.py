@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxcli.audio.pcm import pcm16
-from voxcli.terminal import format_duration, stdout_failed
+from voxcli.terminal import format_duration, stream_failed
 
 __all__ = ["Speaking", "WavStream", "wav_header", "write_stream"]
 
@@ -79,10 +79,13 @@ class Speaking(Protocol):
     def __iter__(self) -> Iterator[Samples]: ...
 
 
-def write_stream(stream: Speaking, sink: BinaryIO, *, raw: bool, began: float | None = None) -> str:
+def write_stream(
+    stream: Speaking, sink: BinaryIO, *, raw: bool, began: float | None = None, name: str = "stdout"
+) -> str:
     """Write a stream as 16-bit WAV, or without the header if `raw`. Returns a one-line summary.
 
     began: when the audio was asked for, by perf_counter; None: now.
+    name:  of the sink, for people.
 
     Raises OutputError when the reader has closed the stream or it can't be written.
     """
@@ -98,10 +101,10 @@ def write_stream(stream: Speaking, sink: BinaryIO, *, raw: bool, began: float | 
                 first = first or time.perf_counter() - began
                 samples += len(block)
     except OSError as error:
-        raise stdout_failed(error, f" after {format_duration(samples / stream.rate)} of audio") from error
+        raise stream_failed(error, f" after {format_duration(samples / stream.rate)} of audio", name) from error
     kind = f"raw, 16 bit little endian, {stream.rate} Hz, mono" if raw else f"WAV, {stream.rate} Hz"
     return (
-        f"stdout ({kind}): {'cut off at ' if stream.cut_off else ''}{format_duration(samples / stream.rate)} "
+        f"{name} ({kind}): {'cut off at ' if stream.cut_off else ''}{format_duration(samples / stream.rate)} "
         f"of audio in {format_duration(time.perf_counter() - began)}, the first after {format_duration(first)}, "
         f"seed {stream.seed}"
     )

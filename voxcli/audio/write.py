@@ -23,6 +23,7 @@ from voxcli.terminal import printable
 
 __all__ = ["TEMPORARY", "check_output", "encode_audio", "write_atomic", "write_audio", "write_blocks"]
 
+NO_TAGS: Mapping[str, str] = MappingProxyType({})
 _BLOCK_FRAMES = 1 << 16
 _WAV_BYTES = 2**32 - 2**12  # size fields of WAV have 32 bits
 _Convert = Callable[[NDArray[np.float32]], NDArray[Any]]
@@ -38,11 +39,18 @@ def check_output(path: Path, rate: int, *, format: str = "wav") -> None:
 
 
 def write_audio(
-    path: Path, samples: NDArray[np.floating], rate: int, *, format: str = "wav", bitrate: int | None = None
+    path: Path,
+    samples: NDArray[np.floating],
+    rate: int,
+    *,
+    format: str = "wav",
+    bitrate: int | None = None,
+    tags: Mapping[str, str] = NO_TAGS,
 ) -> None:
     """Write mono `samples` (float[n], full scale 1) at `rate` Hz to `path`, replacing an existing file.
 
     bitrate: in kbit/s, for formats that have one; the nearest that the format has at this sample rate is used.
+    tags:    by name, among those of `tags_of(format)`.
 
     Samples are rounded to the steps of the format and, except in "wavf", clipped at full scale. The same samples give
     the same bytes. If the process is killed, `path` is unchanged and a file named like TEMPORARY may stay behind.
@@ -52,7 +60,7 @@ def write_audio(
     if samples.ndim != 1 or not len(samples):
         raise OutputError(f"{printable(path)}: there is no mono sound to write (shape {samples.shape})")
     _check_size(path, len(samples), rate, _format(path, rate, format))
-    write_blocks(path, _blocks(samples), rate, format=format, bitrate=bitrate)
+    write_blocks(path, _blocks(samples), rate, format=format, bitrate=bitrate, tags=tags)
 
 
 def write_blocks(
@@ -62,11 +70,12 @@ def write_blocks(
     *,
     format: str = "wav",
     bitrate: int | None = None,
+    tags: Mapping[str, str] = NO_TAGS,
 ) -> None:
     """Write audio that arrives in blocks of float32[n_i], one in memory at a time. See `write_audio`."""
     kind = _format(path, rate, format)
     with replacing(path) as file:
-        _write(file, path, blocks, rate, kind, bitrate)
+        _write(file, path, blocks, rate, kind, bitrate, tags)
 
 
 def encode_audio(samples: NDArray[np.floating], rate: int, *, format: str = "wav", bitrate: int | None = None) -> bytes:
@@ -85,6 +94,7 @@ def _write(
     rate: int,
     kind: Format,
     bitrate: int | None,
+    tags: Mapping[str, str] = NO_TAGS,
 ) -> None:
     """Write blocks of audio to an open file. path: names it in errors."""
     convert = _ROUNDED.get(kind.subtype)
@@ -99,6 +109,8 @@ def _write(
             subtype=kind.subtype,
             **compression(kind, rate, bitrate),
         ) as sound:
+            for name, tag in tags.items():
+                setattr(sound, name, tag)
             frames = 0
             for block in blocks:
                 check()

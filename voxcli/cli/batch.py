@@ -20,6 +20,7 @@ from voxcli.cli.options import (
     LexiconFile,
     SameVoiceOptions,
     SubtitleKind,
+    TagList,
     VoiceOptions,
     WorkerOptions,
     json_note,
@@ -93,6 +94,17 @@ def batch(
     ] = False,
     lexicon: LexiconFile = None,
     subtitles: SubtitleKind = None,
+    name_template: Annotated[
+        str | None,
+        option(
+            OUTPUT,
+            "--name-template",
+            metavar="TEXT",
+            show_default="{id}",
+            help="Path of each file in the folder, of fields and columns of its line: {character}/{id}_{take}.",
+        ),
+    ] = None,
+    tag: TagList = None,
     join: Annotated[
         Path | None,
         option(OUTPUT, "--join", metavar="FILE", help="Also join all audio files into one, in manifest order."),
@@ -152,6 +164,8 @@ def batch(
     from voxcli.jobs.plan import check_voices, make_plan
     from voxcli.jobs.sharedvoices import preview_voices
     from voxcli.jobs.speaker import speaker_of
+    from voxcli.jobs.tags import parse_tags
+    from voxcli.jobs.template import parse_template
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import EARLIER, StageTimer
     from voxcli.run.results import read_history
@@ -180,6 +194,8 @@ def batch(
         control=voice.control or common.control,
         lexicon=lexicon_of(lexicon, inputs) or common.lexicon,
         cast=read_cast(cast_file) if cast_file is not None else None,
+        name_template=parse_template(name_template, "--name-template") if name_template is not None else None,
+        tags=parse_tags(tag or ()),
     )
     if common.cast is not None:
         inputs.add(common.cast.path, "the cast")

@@ -60,13 +60,14 @@ def clone(
         )
     if ref_text and voice.control:
         raise InputError("--ref-text and --control exclude each other: a voice is continued or described, not both")
+    out = output.path(settings.format)
     options = engine.model_options(speech.preset)
     inputs = protected(speech.preset, options)
     text.protect(inputs)
     job = Job(
-        output.out.name,
+        out.name,
         text.read(),
-        output.out,
+        out,
         ref=None if ref_text else voice.ref,
         prompt_audio=voice.ref if ref_text else None,
         prompt_text=ref_text,

@@ -109,6 +109,15 @@ Dtype = Annotated[
         help="Precision of the weights: auto, float32, bfloat16 or float16.",
     ),
 ]
+TagList = Annotated[
+    list[str] | None,
+    option(
+        OUTPUT,
+        "--tag",
+        metavar="NAME=TEXT",
+        help="Write tags into the files: album=Tales, date=2026. Title and artist are added. TEXT may name {fields}.",
+    ),
+]
 RayAddress = Annotated[
     str | None,
     option(
@@ -125,16 +134,26 @@ class FileOptions(OptionGroup):
     """The output of one text."""
 
     out: Annotated[
-        Path,
+        Path | None,
         option(
             OUTPUT,
             "--out",
             "-o",
             metavar="FILE",
+            show_default="speech.wav, or the next free name",
             help=f"Audio file to write: {', '.join(EXTENSIONS[:-1])} or {EXTENSIONS[-1]}; - streams WAV to stdout.",
         ),
-    ]
+    ] = None
+    play: Annotated[
+        bool,
+        option(
+            OUTPUT,
+            "--play",
+            help="Play the speech while it is generated, without a file; with -o, when that is written.",
+        ),
+    ] = False
     subtitles: SubtitleKind = None
+    tag: TagList = None
     raw: Annotated[
         bool,
         option(OUTPUT, "--raw", help="With -o -: stream bare samples, 16-bit little-endian mono, without a header."),
@@ -142,6 +161,21 @@ class FileOptions(OptionGroup):
     allow_truncated: Annotated[
         bool, option(OUTPUT, "--allow-truncated", help="Exit with 0 even if the speech was cut off at a length limit.")
     ] = False
+
+    def path(self, format: str | None) -> Path:
+        """Return the file to write, - for a stream. format: of the settings, for a file without a name.
+
+        Raises InputError for an unknown format.
+        """
+        if self.out is not None:
+            return self.out
+        if self.play:
+            return Path("-")
+        from voxcli.files.names import free_name
+        from voxcli.jobs.output_paths import extension_of
+
+        beside = (f".{self.subtitles}",) if self.subtitles else ()
+        return free_name("speech", extension_of(format), beside)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
-"""The common part of `synth` and `clone`: speak one text into a file, or stream it to stdout."""
+"""The common part of `synth` and `clone`: speak one text into a file, or stream it to stdout or to a player."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, BinaryIO
 
 import typer
 
@@ -13,6 +16,7 @@ from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
+    from voxcli.check.options import CheckOptions
     from voxcli.cli.check_options import CheckOptionGroup
     from voxcli.cli.options import FileOptions
     from voxcli.engine.load import ModelOptions
@@ -29,7 +33,7 @@ def speak(
     server: str | None,
     check: CheckOptionGroup,
 ) -> None:
-    """Speak a job into a file or to stdout.
+    """Speak a job into a file, to stdout or to a player.
 
     inputs: the command's inputs without the files of the job's voice, which are added.
     server: URL of a server to speak on; None: load a model.
@@ -40,62 +44,119 @@ def speak(
     """
     from voxcli.audio.formats import has_bitrate
     from voxcli.jobs.output_paths import STDOUT
-    from voxcli.jobs.settings import WHOLE
 
     inputs.add_voices(job)
     if job.settings.bitrate is not None and not has_bitrate(job.format):
         raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
     check_options = check.check_options()
+    if output.subtitles is not None:
+        from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
+
+        check_subtitles(subtitles_named(output.subtitles), checked=check_options is not None)
     if check_options is not None and (server is not None or job.out == STDOUT):
         raise InputError("--check needs the whole audio of a model that is loaded here: name a file, without --server")
+    if output.play:
+        from voxcli.audio.player import check_player
+
+        check_player()
+    to_a_file = job.out != STDOUT
+    if to_a_file:
+        spoken = _into_file(job, engine, inputs, output, server, check_options)
+    else:
+        spoken = _stream(job, engine, inputs, output, server)
+    print(one_line(spoken.line), file=sys.stderr)
+    if output.play and to_a_file:
+        from voxcli.audio.player import play_file
+
+        play_file(job.out)
+    if (spoken.cut_off and not output.allow_truncated) or (spoken.doubtful and not check.allow_doubtful):
+        raise typer.Exit(1)
+
+
+def _into_file(
+    job: Job,
+    engine: ModelOptions,
+    inputs: ProtectedInputs,
+    output: FileOptions,
+    server: str | None,
+    check: CheckOptions | None,
+) -> Spoken:
+    if output.raw:
+        raise InputError("--raw needs -o -: files have a format, see --format")
+    inputs.refuse(job.out)
     kind = None
     if output.subtitles is not None:
-        from voxcli.artifacts.subtitles import check_subtitles, subtitles_named, subtitles_path
+        from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
 
         kind = subtitles_named(output.subtitles)
-        check_subtitles(kind, checked=check_options is not None)
-    if job.out != STDOUT:
-        if output.raw:
-            raise InputError("--raw needs -o -: files have a format, see --format")
-        inputs.refuse(job.out)
         if kind is not None:
             inputs.refuse(subtitles_path(job.out, kind))
-        if server is None:
-            from voxcli.run.single import speak_one
+    if output.tag:
+        job = _tagged(job, output.tag)
+    if server is None:
+        from voxcli.run.single import speak_one
 
-            spoken = speak_one(job, engine, kind, check_options)
-        else:
-            from voxcli.server.remote import speak_one_there
+        return speak_one(job, engine, kind, check)
+    if job.tags:
+        raise InputError("--tag and --server exclude each other: a server writes no tags")
+    from voxcli.server.remote import speak_one_there
 
-            spoken = speak_one_there(job, server, kind, notify)
-        _print_summary(spoken, output.allow_truncated, check.allow_doubtful)
-        return
-    if kind is not None:
+    return speak_one_there(job, server, kind, notify)
+
+
+def _tagged(job: Job, named: list[str]) -> Job:
+    """Return the job with the tags of its file. Raises InputError for a tag that its format lacks."""
+    from voxcli.jobs.tags import parse_tags
+
+    tags = parse_tags(named)
+    if tags is None:
+        return job
+    values = {"id": job.out.stem, "text": job.text}
+    for field in tags.fields:
+        if field not in values:
+            raise InputError(f"--tag: there is no field {field!r} here, only id and text")
+    return replace(job, tags=tags.of(job, values))
+
+
+def _stream(job: Job, engine: ModelOptions, inputs: ProtectedInputs, output: FileOptions, server: str | None) -> Spoken:
+    from voxcli.jobs.settings import WHOLE
+
+    if output.subtitles is not None:
         raise InputError("--subtitles needs an audio file: name one with -o")
+    if output.tag:
+        raise InputError("--tag needs an audio file: name one with -o")
     for name in WHOLE:
         if getattr(job.settings, name) is not None:
             raise InputError(f"--{name} needs the whole audio: name a file with -o")
     if job.settings.format not in (None, job.format):
         raise InputError(f"--format {job.settings.format} needs an audio file: -o - streams {job.format}")
+    name = "the player" if output.play else "stdout"
+    with _listener(inputs, output) as sink:
+        if server is None:
+            from voxcli.run.single import speak_aloud
+
+            return speak_aloud(job, engine, sink, raw=output.raw, name=name)
+        from voxcli.server.remote import speak_aloud_there
+
+        return speak_aloud_there(job, server, sink, notify, raw=output.raw, name=name)
+
+
+@contextmanager
+def _listener(inputs: ProtectedInputs, output: FileOptions) -> Iterator[BinaryIO]:
+    """Yield what the stream is written to: a player, or stdout."""
+    if output.play:
+        if output.out is not None or output.raw:
+            raise InputError("--play and -o - exclude each other: omit -o to listen, or pipe stdout to a player")
+        from voxcli.audio.player import open_player
+
+        with open_player() as player:
+            yield player
+        return
     if sys.stdout.isatty():
         raise InputError("-o - writes audio to stdout, which is a terminal: pipe it to a player, or name a file")
     inputs.refuse_stream(sys.stdout, "stdout")
     try:
-        if server is None:
-            from voxcli.run.single import speak_aloud
-
-            spoken = speak_aloud(job, engine, sys.stdout.buffer, raw=output.raw)
-        else:
-            from voxcli.server.remote import speak_aloud_there
-
-            spoken = speak_aloud_there(job, server, sys.stdout.buffer, notify, raw=output.raw)
+        yield sys.stdout.buffer
     except OutputError:
         drop_stdout()
         raise
-    _print_summary(spoken, output.allow_truncated)
-
-
-def _print_summary(spoken: Spoken, allow_truncated: bool, allow_doubtful: bool = False) -> None:
-    print(one_line(spoken.line), file=sys.stderr)
-    if (spoken.cut_off and not allow_truncated) or (spoken.doubtful and not allow_doubtful):
-        raise typer.Exit(1)

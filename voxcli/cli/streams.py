@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO, cast
 
 from voxcli.errors import InputError, OutputError
-from voxcli.terminal import stdout_failed
+from voxcli.terminal import stream_failed
 
 ESCAPED = "voxcpm2.escaped"  # an error handler for encodings
 
@@ -65,7 +65,7 @@ class _Stdout:
         try:
             yield
         except OSError as error:
-            self._failed = stdout_failed(error)
+            self._failed = stream_failed(error)
             raise self._failed from error
 
 

@@ -14,6 +14,7 @@ from voxcli.cli.text_options import TextOptions
 
 EXAMPLES = examples(
     'voxcpm2 synth "The sun is rising." -o sunrise.wav',
+    'voxcpm2 synth "The sun is rising." --play',
     "voxcpm2 synth --file chapter.txt -o chapter.flac --seed 7",
 )
 
@@ -37,13 +38,14 @@ def synth(
     from voxcli.jobs.output_paths import in_its_format
 
     settings = speech.settings()
+    out = output.path(settings.format)
     options = engine.model_options(speech.preset)
     inputs = protected(speech.preset, options)
     text.protect(inputs)
     job = Job(
-        output.out.name,
+        out.name,
         text.read(),
-        output.out,
+        out,
         ref=voice.ref,
         control=voice.control,
         voice=voice.file(),

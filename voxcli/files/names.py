@@ -6,6 +6,8 @@ import errno
 import os
 import re
 import unicodedata
+from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 # Files that a run itself writes into its output folder.
@@ -33,6 +35,19 @@ def safe_name(identity: str) -> str:
     name = UNSAFE.sub("_", unicodedata.normalize("NFC", identity)).strip(" .")
     name = name.encode()[:MAX_ID_BYTES].decode(errors="ignore").rstrip(" .")
     return f"_{name}" if not name or RESERVED.fullmatch(name) else name
+
+
+def free_name(stem: str, suffix: str, beside: Sequence[str] = ()) -> Path:
+    """Return the first of stem.suffix, stem-2.suffix, ... that no file in the current folder has.
+
+    suffix: with its dot.
+    beside: suffixes of further files, whose names must be free, too.
+    """
+    for number in count(1):
+        name = stem if number == 1 else f"{stem}-{number}"
+        if not any(os.path.lexists(name + each) for each in (suffix, *beside)):
+            return Path(name + suffix)
+    raise AssertionError("count has no end")
 
 
 def one_name(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from voxcli.errors import InputError, quoted, shortened
 from voxcli.inputs.schema import FIELD_NAMES
+from voxcli.jobs.template import field_key
 from voxcli.terminal import nearest
 
 MAX_NAMES = 1000  # different names that are cached and counted: JSON may have new ones in each line
@@ -58,12 +58,12 @@ class Columns:
         self.strict = strict
         self.known = known
         self.unused: Counter[str] = Counter()
-        self._mapped = {_key(column): field for field, column in self.mapping.items()}
+        self._mapped = {field_key(column): field for field, column in self.mapping.items()}
         self._known: dict[str, str | None] = {}
 
     def is_known(self, name: str) -> bool:
         """True for a column that is no field and has a use."""
-        return _key(name) in self.known
+        return field_key(name) in self.known
 
     def field(self, name: str) -> str | None:
         """Return the field that a column or key stands for; None if there is none."""
@@ -71,7 +71,7 @@ class Columns:
             return self._known[name]
         except KeyError:
             pass
-        key = _key(name)
+        key = field_key(name)
         found = self._mapped.get(key)
         if found is None and key in FIELD_NAMES and key not in self.mapping:
             found = key
@@ -169,7 +169,7 @@ def hint(name: str, known: Sequence[str] = FIELD_NAMES) -> str:
 
 def likely_text(names: Iterable[str]) -> str | None:
     """Return the name that is probably the text column; None if there is none."""
-    return next((name for name in names if _key(name[:MAX_SHOWN]) in _TEXTS or _close(name, ("text",))), None)
+    return next((name for name in names if field_key(name[:MAX_SHOWN]) in _TEXTS or _close(name, ("text",))), None)
 
 
 def _like(name: str) -> str:
@@ -178,14 +178,10 @@ def _like(name: str) -> str:
 
 
 def _close(name: str, known: Sequence[str] = FIELD_NAMES) -> str | None:
-    return nearest(_key(name[:MAX_SHOWN]), known)
+    return nearest(field_key(name[:MAX_SHOWN]), known)
 
 
 def _columns(names: Sequence[str]) -> str:
     title = ", ".join(quoted(name) for name in names[:MAX_LISTED])
     more = f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else ""
     return f"the first line is {title}{more}" if names else "the first line is empty"
-
-
-def _key(name: str) -> str:
-    return "_".join(unicodedata.normalize("NFC", name).casefold().replace("-", " ").replace("_", " ").split())

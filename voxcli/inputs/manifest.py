@@ -21,6 +21,7 @@ from voxcli.inputs.cast import COLUMN, Cast
 from voxcli.inputs.columns import Columns, likely_text
 from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
 from voxcli.inputs.lexicon import read_lexicon
+from voxcli.inputs.naming import Names
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
 from voxcli.inputs.rows import RawRow, Remarks, row_of
@@ -32,6 +33,8 @@ from voxcli.jobs.output_paths import OutputFolder, extension_of, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
+from voxcli.jobs.tags import Tags
+from voxcli.jobs.template import Template, field_key
 from voxcli.terminal import counted
 from voxcli.text.lexicon import Lexicon
 from voxcli.voices.store import voice_path
@@ -66,6 +69,8 @@ class LineDefaults:
     lexicon: Lexicon | None = None
     pause_after: float | None = None
     cast: Cast | None = None
+    name_template: Template | None = None
+    tags: Tags | None = None
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ def read_manifest(
     inputs.add_stream(sys.stdin, "the manifest") if source == STDIN else inputs.add(Path(source), "the manifest")
     if defaults.lexicon is not None and defaults.lexicon.source is not None:
         inputs.add(defaults.lexicon.source, "the lexicon")
-    known = (COLUMN,) if defaults.cast is not None else ()
+    known = (*((COLUMN,) if defaults.cast is not None else ()), *Names(defaults.name_template, defaults.tags).columns)
     columns, remarks = Columns(options.mapping, strict=options.strict, known=known), Remarks()
     document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
     builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
@@ -159,6 +164,7 @@ class _Builder:
         self._rows = 0
         self._characters = False  # a line names one
         self._strangers: dict[str, list[int]] = {}  # lines of unknown characters
+        self._named = Names(defaults.name_template, defaults.tags)
         self._ids: dict[str, Job] = {}
         self._registry = OutputRegistry[Job | str]()
         self._folder = str(outputs.folder)
@@ -197,7 +203,7 @@ class _Builder:
             self.problems.add(raw.line, str(error))
             return
         self.jobs.append(job)
-        self._claim(job, names_its_file="out" in row)
+        self._claim(job, names_its_file="out" in row or self._named.template is not None)
 
     def _claim(self, job: Job, names_its_file: bool) -> None:
         """Refuse an id or a file that another line has. A file named after a refused id is no second problem."""
@@ -244,6 +250,8 @@ class _Builder:
                 self.problems.add(lines[0], self.defaults.cast.unknown(character, len(lines)))
             if self.jobs and not self._characters:
                 self.problems.add(0, f"no line has a value in the column {COLUMN!r}, which --cast needs")
+        for unknown in self._named.unknown() if self.jobs else ():
+            self.problems.add(0, unknown)
         for job in self.jobs:
             self.inputs.add_voices(job)
         for owner, found in self._registry.overwritten(self.inputs):
@@ -260,7 +268,7 @@ class _Builder:
         cast = self.defaults.cast
         if cast is None:
             return row, ""
-        character = next((value for name, value in extra.items() if self.columns.is_known(name)), None)
+        character = next((value for name, value in extra.items() if field_key(name) == COLUMN), None)
         if character in (None, ""):
             return row, ""
         self._characters = True
@@ -293,11 +301,15 @@ class _Builder:
             voice, common = self._voice(row["voice"]), self._alone
         # a line that continues a recording ignores the description of the command
         control = None if "prompt_audio" in row or "prompt_text" in row else common.control
-        out = self.outputs.path_for(get("out"), identity, settings.format)
+        values = self._named.values(identity, line, row, extra)
+        named, around_id = (
+            self._named.path(values, extension_of(settings.format)) if get("out") is None else (None, None)
+        )
+        out = self.outputs.path_for(get("out") or named, identity, settings.format)
         format = self._format(row, out, settings.format)
         if self.of_a_file and get("bitrate") is not None and not has_bitrate(format):
             raise InputError(f"bitrate needs a format with a bitrate: ogg, opus or mp3, not {format}")
-        return Job(
+        job = Job(
             id=identity,
             text=row["text"],
             out=out,
@@ -315,8 +327,11 @@ class _Builder:
             line=line,
             character=character,
             numbered=get("id") is None,
+            around_id=around_id,
             extra=extra,
         )
+        tags = self._named.tags
+        return job if tags is None else replace(job, tags=tags.of(job, values))
 
     def _format(self, row: Mapping[str, Any], out: Path, named: str | None) -> str:
         if "out" not in row:

@@ -32,6 +32,8 @@ class Job:
     settings:      how it is spoken and written.
     lexicon:       pronunciations of words in the text.
     pause_after:   seconds of silence after it in a joined file.
+    tags:          of its file, by name: see `voxcli.jobs.tags`.
+    around_id:     what stands before and after the id in the path of its file, if that is of a template.
     line:          line number in the manifest, from 1; 0 without a manifest.
     character:     of a cast, who speaks the line; empty without one.
     numbered:      the line has no id, and `id` is a number: see `voxcli.run.numbers`.
@@ -50,6 +52,8 @@ class Job:
     settings: Settings = DEFAULTS
     lexicon: Lexicon | None = None
     pause_after: float = PAUSE_AFTER
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
+    around_id: tuple[str, str] | None = None
     line: int = 0
     character: str = ""
     numbered: bool = False

@@ -69,7 +69,7 @@ def write_file(running: RunningJob, out: Path) -> Result:
     """Write the file of a complete job. `out` is the folder that the result names it from."""
     job, audio = running.job, audio_of(running)
     make_folder(job.out.parent)
-    write_audio(job.out, audio.samples, audio.rate, format=job.format, bitrate=job.settings.bitrate)
+    write_audio(job.out, audio.samples, audio.rate, format=job.format, bitrate=job.settings.bitrate, tags=job.tags)
     return result_of(running, audio, shown_path(job.out, out), content_digest(job.out))
 
 

@@ -64,7 +64,7 @@ def keep_numbers(
 
 def _by_output(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
     """Match lines that name their own file. Returns the number of the matching result by position."""
-    numbers = {result.out: identity for identity, result in known.items() if not _is_named_by(result, identity)}
+    numbers = {result.out: identity for identity, result in known.items() if not _is_named_by(result, identity, jobs)}
     own = ((place, job) for place, job in enumerate(jobs) if job.numbered and _has_own_file(job))
     return {place: numbers[output] for place, job in own if (output := shown_path(job.out, out)) in numbers}
 
@@ -73,7 +73,7 @@ def _by_content(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> 
     """Match the other lines by text. Returns the number of the matching result by position."""
     numbers: defaultdict[str, list[str]] = defaultdict(list)
     for identity, result in sorted(known.items(), key=lambda item: int(item[0])):
-        if _is_named_by(result, identity):
+        if _is_named_by(result, identity, jobs):
             numbers[result.text].append(identity)
     places: defaultdict[str, list[int]] = defaultdict(list)
     for place, job in enumerate(jobs):
@@ -126,13 +126,18 @@ def _free_numbers(jobs: Sequence[Job], known: Iterable[str], named: set[str], ou
 
 
 def _has_own_file(job: Job) -> bool:
-    return job.out.stem != job.id
+    return job.out.stem != job.id and job.around_id is None
 
 
-def _is_named_by(result: Result, identity: str) -> bool:
-    """True if the file of a result is named after its id."""
-    return result.out.rpartition(".")[0] == identity
+def _is_named_by(result: Result, identity: str, jobs: Sequence[Job]) -> bool:
+    """True if the file of a result is named after its id, alone or by a template."""
+    name = result.out.rpartition(".")[0]
+    return name == identity or (identity in name and any(job.around_id is not None for job in jobs))
 
 
 def _numbered(job: Job, number: str) -> Job:
+    if job.around_id is not None:
+        before, after = job.around_id
+        folder = str(job.out).removesuffix(f"{before}{job.id}{after}")
+        return replace(job, id=number, out=Path(folder, f"{before}{number}{after}"))
     return replace(job, id=number, out=job.out if _has_own_file(job) else job.out.with_name(number + job.out.suffix))

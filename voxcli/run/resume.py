@@ -259,7 +259,8 @@ class Fingerprints:
         settings = job.settings
         if settings.bitrate is not None and not has_bitrate(job.format):
             settings = replace(settings, bitrate=None)
-        return voice, _named(settings) | {"format": job.format}
+        tags = {"tags": dict(job.tags)} if job.tags else {}
+        return voice, _named(settings) | {"format": job.format} | tags
 
     def _content(self, path: Path) -> str:
         if path not in self._contents:

@@ -59,8 +59,8 @@ def speak_one(
     return Spoken(summary.one_line(outcome.result, job.out), bool(summary.cut_off), bool(summary.doubtful))
 
 
-def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -> Spoken:
-    """Run one job into a stream that plays meanwhile. Raises the job's error when it fails."""
+def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool, name: str = "stdout") -> Spoken:
+    """Run one job into a stream that plays meanwhile. Raises the job's error when it fails. name: of the sink."""
     plan = _planned(job, options)
     for _, error in plan.refused:
         raise error
@@ -72,5 +72,5 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool) -
 
         display.started(loaded)
         stream = Stream(loaded.engine, plan.utterances[0], encoder=loaded.encoder, notify=display.notify)
-        line = write_stream(stream, sink, raw=raw)
+        line = write_stream(stream, sink, raw=raw, name=name)
         return Spoken(f"{line} ({loaded.name})", stream.cut_off)

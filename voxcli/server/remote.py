@@ -38,14 +38,14 @@ def speak_one_there(job: Job, url: str, subtitles: Subtitles | None, notify: Not
     return Spoken(Summary(model=server.url).one_line(result, job.out), cut_off)
 
 
-def speak_aloud_there(job: Job, url: str, sink: BinaryIO, notify: Notify, *, raw: bool) -> Spoken:
-    """Run one job into a stream that plays meanwhile. Raises the job's error when it fails."""
+def speak_aloud_there(job: Job, url: str, sink: BinaryIO, notify: Notify, *, raw: bool, name: str = "stdout") -> Spoken:
+    """Run one job into a stream that plays meanwhile. Raises the job's error when it fails. name: of the sink."""
     from voxcli.audio.wavstream import write_stream
 
     server = Server(url)
     began = time.perf_counter()
     with server.stream(job) as stream:
-        line = write_stream(stream, sink, raw=raw, began=began)
+        line = write_stream(stream, sink, raw=raw, began=began, name=name)
     for warning in stream.warnings:
         if warning != CUT_OFF:
             notify(warning)
