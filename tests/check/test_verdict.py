@@ -78,7 +78,7 @@ def test_faults_of_the_signal(signals: Signals, reason: str) -> None:
 
 def test_another_voice() -> None:
     check = ClipCheck(FINE, compare(TEXT, TEXT), similarity=0.44)
-    assert reasons(check, USUAL) == ["another voice: similarity 0.44 to the recording, at least 0.65"]
+    assert reasons(check, USUAL) == ["another voice: similarity 0.44 to the recording, at least 0.75"]
     assert reasons(check, Limits(min_similarity=0.4)) == []
     short = replace(check, signals=replace(FINE, duration_s=1.0))
     assert "another voice" not in " ".join(reasons(short, USUAL)), "too short to tell"

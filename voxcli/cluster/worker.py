@@ -15,7 +15,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +52,7 @@ class Worker:
         self._stopping = False
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._checker: Checker | None = None
+        self._open = ExitStack()  # closed with the session
 
     # -- called from outside ------------------------------------------------------------------------------------
     def load(self) -> WorkerReady:
@@ -65,13 +66,16 @@ class Worker:
 
             torch.set_num_threads(config.threads)
             self._loaded = load_engine(config.options, self._remarks.append, choice)
+            if config.check is not None:
+                checker = Checker(config.check, self._remarks.append, threads=usual_threads(config.threads))
+                self._checker = self._open.enter_context(checker)
+                checker.wait()
         except ModelError as error:
+            self._open.close()
             raise type(error)(f"{host}: {error}") from None
         shares = self._shares()
         if not shares:
             self._scratch = tempfile.TemporaryDirectory(prefix="voxcpm2-")
-        if config.check is not None:
-            self._checker = Checker(config.check, self._remarks.append, threads=usual_threads(config.threads))
         self._root = Path(config.folder) if self._scratch is None else Path(self._scratch.name)
         self._results = ResultQueue(HELD, None if shares else self._content)
         engine = self._loaded.engine
@@ -144,9 +148,7 @@ class Worker:
         session.checker = self._checker
         session.keep_voice = self._results.keep_voice
         try:
-            with self._checker or nullcontext():
-                if self._checker is not None:
-                    self._checker.wait()
+            with self._open:
                 for _ in session.run():
                     pass
             self._ended = "it has stopped"
