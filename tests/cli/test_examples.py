@@ -108,7 +108,7 @@ def parse(arguments: list[str]) -> None:
     [
         (["synth", "Hello.", "-o", "a.wav", "--nonsense"], "No such option"),
         (["voices", "ad"], "no such command"),
-        (["synth", "Hello."], "Missing"),
+        (["batch", "lines.txt"], "Missing"),
     ],
 )
 def test_a_wrong_example_would_be_found(arguments: list[str], message: str) -> None:

@@ -158,7 +158,7 @@ def test_files_and_the_whole_have_the_loudness_asked_for(capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        (["--subtitles", "ass"], "subtitles are srt or vtt, not 'ass'"),
+        (["--subtitles", "ass"], "subtitles are srt, vtt, words or karaoke, not 'ass'"),
         (["--join", "book.doc"], "can't tell the format of 'book.doc'"),
         (["--report", "report.pdf"], "its name must end with .html"),
     ],

@@ -162,8 +162,9 @@ def test_batch_writes_files_and_results_in_order_of_landing(capsys: pytest.Captu
     assert run(["batch", "lines.jsonl", "-o", "out", "--max-seconds", "2", "--allow-truncated"]) == 0
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.splitlines()[:2] == [
+    assert shown.err.splitlines()[:3] == [
         "voxcpm2: lines.jsonl: JSON Lines of 6 lines",
+        "voxcpm2: 6 lines without a voice: each gets one of its own; --same-voice, --ref or --voice sets one",
         "6 of 6 lines done, 0 failed",
     ]
     done = results()
@@ -245,7 +246,11 @@ def test_a_wrong_manifest_stops_everything_and_every_problem_is_told(capsys: pyt
 def test_a_dry_run_shows_the_plan_and_makes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     Path("lines.txt").write_text("One two three.\nFour five six.\n")
     assert run(["batch", "lines.txt", "-o", "out", "--dry-run"]) == 0
-    assert capsys.readouterr().out == "lines.txt: plain text of 2 lines\n2 lines to speak, about 1.9 s of audio\n"
+    assert capsys.readouterr().out.splitlines() == [
+        "lines.txt: plain text of 2 lines",
+        "2 lines to speak, about 1.9 s of audio",
+        "2 lines without a voice: each gets one of its own; --same-voice, --ref or --voice sets one",
+    ]
     assert not Path("out").exists()
 
 

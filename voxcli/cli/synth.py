@@ -14,7 +14,6 @@ from voxcli.cli.text_options import TextOptions
 
 EXAMPLES = examples(
     'voxcpm2 synth "The sun is rising." -o sunrise.wav',
-    'voxcpm2 synth "The sun is rising." --play',
     "voxcpm2 synth --file chapter.txt -o chapter.flac --seed 7",
 )
 

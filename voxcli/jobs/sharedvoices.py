@@ -56,8 +56,8 @@ def rule_of(asked: SameVoice, utterances: Iterable[Utterance], history: Mapping[
     """
     if asked.wanted is not None or asked.seed is not None:
         return "own" if asked.wanted is False else "same"
-    good = {one_name(identity): past.good for identity, past in history.items() if past.good is not None}
-    if any(result.voice for result in good.values()):
+    good = {one_name(past.good.id): past.good for past in history.values() if past.good is not None}
+    if any(past.good is not None and past.good.voice for past in history.values()):
         return "same"
     if not asked.joined:
         return "own"
@@ -108,7 +108,7 @@ class SharedVoices:
         self._utterances = plan.utterances
         self._asked = plan.same_voice
         self._out = out
-        self._failed = {one_name(name) for name, past in history.items() if past.last.failed} if failed else None
+        self._failed = {one_name(past.last.id) for past in history.values() if past.last.failed} if failed else None
         self._again = again
         self.groups = list(self._grouped())
 
