@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -45,6 +46,20 @@ def format_duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest:02d} s"
     return f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def wrapped(line: str, columns: int) -> list[str]:
+    """Break a line at spaces, with indented continuations. Longer words, such as paths, stay whole."""
+    return textwrap.wrap(line, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) or [
+        line
+    ]
+
+
+def clock(seconds: float) -> str:
+    """Format a duration as clocks do: 0:11, 12:05, 1:02:03."""
+    minutes, second = divmod(int(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:

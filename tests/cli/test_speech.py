@@ -22,11 +22,11 @@ import soundfile
 from tests import children
 from tests.adapters import lora_tensors, write_lora
 from voxcli.cli.main import run
-from voxcli.jobs.result import Result
+from voxcli.jobs.result import OPTIONAL, Result
 from voxcli.run import profile as profile_module
 from voxcli.run import results as results_module
 
-FIELDS = [field.name for field in fields(Result)]
+FIELDS = [field.name for field in fields(Result) if field.name not in OPTIONAL]
 
 
 @pytest.fixture(autouse=True)

@@ -13,11 +13,12 @@ from tests.run.fakes import FakeEngine
 from voxcli.cli.main import run as command
 from voxcli.errors import InputError
 from voxcli.inputs.manifest import read_manifest
+from voxcli.jobs.history import History
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Result
 from voxcli.run.numbers import keep_numbers
-from voxcli.run.results import History, ResultLog, read_history, read_results
+from voxcli.run.results import ResultLog, read_history, read_results
 from voxcli.run.resume import make_resume_plan
 from voxcli.run.session import Session
 
@@ -40,7 +41,7 @@ def speak(folder: Path, *lines: Line) -> list[str]:
     out.mkdir(exist_ok=True)
     jobs, _ = keep_numbers(read(folder, lines), read_history(out), out, nothing)
     before = {path.name: path.read_bytes() for path in out.glob("*.wav")}
-    resume_plan = make_resume_plan(make_plan(jobs), read_history(out), out, "model", "changed")
+    resume_plan = make_resume_plan(make_plan(jobs), read_history(out), out, "model")
     with ResultLog(out) as log:
         list(Session(FakeEngine(), resume_plan.todo, out, log=log, notify=print).run())  # type: ignore[arg-type]
         log.append(*resume_plan.mended)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from voxcli.errors import OutputError
+from voxcli.jobs.history import History
 from voxcli.jobs.result import Cue, Result
-from voxcli.run.results import History, ResultLog, read_history, read_results
+from voxcli.run.results import ResultLog, read_history, read_results
 
 FIELDS = ["id", "out", "text", "status", "duration_s", "wall_s", "rtf", "patches", "stop_reason", "seed", "attempts"]
 FIELDS += [
@@ -34,7 +35,7 @@ OK = Result("a", "a.wav", "Say a.", "ok", 1.6, 0.8, 0.5, 10, "stop", 7, 1, 48_00
 
 
 def written(*results: Result) -> str:
-    return "".join(json.dumps(vars(result), ensure_ascii=False) + "\n" for result in results)
+    return "".join(json.dumps(result.recorded(), ensure_ascii=False) + "\n" for result in results)
 
 
 def test_a_line_has_all_fields_in_order(tmp_path: Path) -> None:

@@ -25,5 +25,5 @@ class MemorySession(Session):
         self.audio: dict[str, JobAudio] = {}
 
     def write(self, running: RunningJob) -> Result:
-        audio = self.audio[running.job.id] = audio_of(running)
+        audio = self.audio[running.job.key] = audio_of(running)
         return result_of(running, audio, running.job.out.as_posix(), None)

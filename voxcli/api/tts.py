@@ -26,6 +26,7 @@ from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.result import Outcome, failure, skipped
 from voxcli.jobs.settings import WHOLE, Settings
 from voxcli.jobs.speaker import speaker_of
+from voxcli.jobs.takes import takes_of
 from voxcli.text.clean import clean, is_speakable
 from voxcli.voices.add import encode_voice
 from voxcli.voices.prefetch import VoicePrefetcher
@@ -181,10 +182,10 @@ class TTS:
         with self._shared.use() as loaded:
             jobs = [utterance.job for utterance in utterances]
             voices = VoicePrefetcher(loaded.engine, jobs, encoder=self._shared.encoder, notify=self._notify)
-            session = MemorySession(loaded.engine, utterances, voices, self._notify)
+            session = MemorySession(loaded.engine, list(takes_of(utterances)), voices, self._notify)
             with closing(session.run()) as outcomes:
                 for outcome in outcomes:
-                    found = session.audio.pop(outcome.job.id, None)
+                    found = session.audio.pop(outcome.job.key, None)
                     if found is None:
                         yield self._failed(outcome)
                     else:

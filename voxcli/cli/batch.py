@@ -28,10 +28,12 @@ from voxcli.cli.options import (
     notify,
     protected,
 )
+from voxcli.cli.rerun_options import RerunOptions
 from voxcli.cli.setting_options import SettingOptions
-from voxcli.cli.values import complete, word
+from voxcli.cli.values import complete, number, word
 from voxcli.errors import InputError
 from voxcli.files.located import located
+from voxcli.jobs.job import MAX_TAKES
 
 if TYPE_CHECKING:
     from voxcli.run.progress import ProgressKind
@@ -65,6 +67,7 @@ def batch(
     engine: BatchModelOptions,
     workers: WorkerOptions,
     check: CheckOptionGroup,
+    again: RerunOptions,
     defaults: Annotated[
         Path | None,
         option(INPUT, "--defaults", metavar="FILE", help="YAML file with default values for fields of the lines."),
@@ -105,6 +108,17 @@ def batch(
         ),
     ] = None,
     tag: TagList = None,
+    takes: Annotated[
+        int | None,
+        option(
+            OUTPUT,
+            "--takes",
+            metavar="N",
+            parser=number("--takes", int, 1, MAX_TAKES),
+            show_default="1",
+            help="Files to make of each line, each with its own seed: NAME.wav, NAME.take2.wav, ...",
+        ),
+    ] = None,
     join: Annotated[
         Path | None,
         option(OUTPUT, "--join", metavar="FILE", help="Also join all audio files into one, in manifest order."),
@@ -120,10 +134,6 @@ def batch(
     ] = None,
     dry_run: Annotated[
         bool, option(RESUME, "--dry-run", help="Check everything, print what would be spoken, and stop.")
-    ] = False,
-    force: Annotated[bool, option(RESUME, "--force", help="Speak all lines again, including unchanged ones.")] = False,
-    retry_failed: Annotated[
-        bool, option(RESUME, "--retry-failed", help="Speak only the lines that failed in an earlier run.")
     ] = False,
     allow_truncated: Annotated[
         bool, option(OTHER, "--allow-truncated", help="Exit with 0 even if lines were cut off at a length limit.")
@@ -151,8 +161,7 @@ def batch(
     """
     if manifest != "-":
         manifest = str(located(manifest))
-    if force and retry_failed:
-        raise InputError("--force and --retry-failed exclude each other")
+    policy = again.policy
     from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
     from voxcli.audio.formats import has_bitrate
@@ -169,9 +178,9 @@ def batch(
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import EARLIER, StageTimer
     from voxcli.run.results import read_history
-    from voxcli.run.resume import RerunPolicy, check_retry, preview
+    from voxcli.run.resume import check_retry, preview
     from voxcli.run.throughput import speed_of
-    from voxcli.terminal import printable
+    from voxcli.terminal import printable, wrapped
 
     timer = StageTimer()
     cluster = workers.cluster()
@@ -196,20 +205,23 @@ def batch(
         cast=read_cast(cast_file) if cast_file is not None else None,
         name_template=parse_template(name_template, "--name-template") if name_template is not None else None,
         tags=parse_tags(tag or ()),
+        takes=takes or common.takes,
     )
     if common.cast is not None:
         inputs.add(common.cast.path, "the cast")
         check_voices(*common.cast.voices)
     check_voices(common.ref, common.prompt_audio, common.voice)
-    rerun: RerunPolicy = "all" if force else "failed" if retry_failed else "changed"
+    if again.review is not None:
+        inputs.add(again.review, "the review")
     with timer(EARLIER):
-        check_retry(out, rerun)
+        check_retry(out, policy)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with timer("manifest"):
         found = read_manifest(manifest, out, common, inputs, read)
     if any(job.numbered for job in found.jobs):
         with timer(EARLIER):
             found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
+    rerun, review_notes = again.rerun(found.jobs)
     kind = subtitles_named(subtitles)
     check_subtitles(kind, checked=check_options is not None)
     artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
@@ -221,7 +233,7 @@ def batch(
         plan = make_plan(found.jobs, speaker_of(model.model))
     plan.same_voice = same_voice
     if dry_run:
-        plan, voices = preview_voices(plan, out, read_history(out), again=rerun == "all", failed=rerun == "failed")
+        plan, voices = preview_voices(plan, out, read_history(out), again=rerun.everything, failed=policy == "failed")
         print(
             "\n".join(
                 map(
@@ -230,6 +242,7 @@ def batch(
                         *found.lines(),
                         *plan.lines(),
                         *voices,
+                        *review_notes,
                         *preview(plan, out, rerun, speed_of(model), artifacts.beside),
                     ],
                 )
@@ -237,9 +250,10 @@ def batch(
         )
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.batch import Backend, LocalBackend, speak_all
+    from voxcli.run.progress import stderr_columns
 
     tell = json_note if progress == "json" else notify
-    for line in found.lines():
+    for line in (*found.lines(), *review_notes):
         tell(line)
     backend: Backend = LocalBackend(check_options)
     if cluster is not None:
@@ -257,12 +271,13 @@ def batch(
         progress=cast("ProgressKind", progress),
     )
     timings = timer.lines() if profile else []
-    told = [*summary.lines(), *found.notes, *timings]
+    told = [*summary.lines(), *found.notes, *timings, *summary.next_steps(report)]
     if progress == "json":
         for line in told:
             json_note(line)
     else:
-        print("\n".join(map(printable, told)), file=sys.stderr)
+        columns = stderr_columns()
+        print("\n".join(line for each in told for line in wrapped(printable(each), columns)), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
     cut_off, doubtful = summary.cut_off and not allow_truncated, summary.doubtful and not check.allow_doubtful

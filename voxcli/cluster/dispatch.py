@@ -40,7 +40,7 @@ class Task:
 
     @property
     def id(self) -> str:
-        return self.utterance.job.id
+        return self.utterance.job.key
 
     @property
     def stage(self) -> int:

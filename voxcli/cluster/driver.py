@@ -305,7 +305,7 @@ class Driver:
         mine = [
             (line.utterance, landed)
             for landed in reply.landed
-            if (line := self.dispatch.finish(worker.name, landed.result.id)) is not None
+            if (line := self.dispatch.finish(worker.name, landed.result.key)) is not None
         ]
         for _, landed in mine:
             if landed.voice is not None:
@@ -321,7 +321,7 @@ class Driver:
         self._collector.note([outcome for utterance, outcome in pairs if not utterance.gives_voice])
         for utterance, outcome in pairs:
             self._left -= 1
-            self._unheard.discard(utterance.job.id)
+            self._unheard.discard(utterance.job.key)
             self._voices.ended(utterance)
             self._outcomes.append(outcome)
             if outcome.result.ok:

@@ -47,9 +47,9 @@ class WorkQueue:
             self._calls.popleft()()
 
     def give_back(self, count: int) -> list[str]:
-        """Remove at most `count` utterances, the last ones first, and return their ids."""
+        """Remove at most `count` utterances, the last ones first, and return their keys."""
         with self._changed:
-            return [self._waiting.pop().job.id for _ in range(min(count, len(self._waiting)))]
+            return [self._waiting.pop().job.key for _ in range(min(count, len(self._waiting)))]
 
     def close(self) -> None:
         """Drop all waiting utterances and end the feed."""

@@ -87,7 +87,7 @@ class Worker:
     def put(self, items: Sequence[WorkItem], *voices: EncodedVoice) -> None:
         """Queue lines in the given order. Their `out` paths are relative to the output folder."""
         for item in items:
-            self._known[item.utterance.job.id] = EncodedVoice.of_parts(
+            self._known[item.utterance.job.key] = EncodedVoice.of_parts(
                 [voices[place].copied() for place in item.voices]
             )
         self._work.put([self._placed(item.utterance) for item in items])
@@ -212,4 +212,4 @@ class _Known:
         pass
 
     def of(self, job: Job) -> EncodedVoice:
-        return self._voices.pop(job.id)
+        return self._voices.pop(job.key)

@@ -88,7 +88,7 @@ def _fields(path: Path, character: str, values: object) -> Mapping[str, Any]:
         voices: dict[str, Any] = {each: Path(fields[each]) for each in PATHS[:2] if each in fields}
         if "voice" in fields:
             voices["voice"] = voice_path(fields["voice"])
-        words = {each: fields[each] for each in ("prompt_text", "control") if each in fields}
+        words = {each: fields[each] for each in ("prompt_text", "control", "pause_after", "takes") if each in fields}
         Job(character, "", Path(), settings.format or DEFAULT_FORMAT, settings=settings, **voices, **words)
     except ValidationError as error:
         wrong = faults_of(error, values if isinstance(values, dict) else {}, CastFields)

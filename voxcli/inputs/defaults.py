@@ -59,4 +59,5 @@ def line_defaults(values: object, folder: Path, name: str, base: Settings = DEFA
         voice=voice_path(fields.voice, folder) if fields.voice else None,
         lexicon=read_lexicon(located(fields.lexicon, folder)) if fields.lexicon else None,
         pause_after=fields.pause_after,
+        takes=fields.takes,
     )

@@ -28,12 +28,13 @@ from voxcli.inputs.rows import RawRow, Remarks, row_of
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import gc_paused
-from voxcli.jobs.job import Job
+from voxcli.jobs.job import MAX_TAKES, Job
 from voxcli.jobs.output_paths import OutputFolder, extension_of, format_of
 from voxcli.jobs.protected import ProtectedInputs
 from voxcli.jobs.registry import OutputRegistry
 from voxcli.jobs.settings import DEFAULTS, NAMES, PAUSE_AFTER, Settings
 from voxcli.jobs.tags import Tags
+from voxcli.jobs.takes import take_path
 from voxcli.jobs.template import Template, field_key
 from voxcli.terminal import counted
 from voxcli.text.lexicon import Lexicon
@@ -68,6 +69,7 @@ class LineDefaults:
     voice: Path | None = None
     lexicon: Lexicon | None = None
     pause_after: float | None = None
+    takes: int | None = None
     cast: Cast | None = None
     name_template: Template | None = None
     tags: Tags | None = None
@@ -212,12 +214,14 @@ class _Builder:
             self._refuse(job, f"is already that of line {first.line}", f"id {quoted(job.id)}")
             if not names_its_file:
                 return
-        if names_its_file:
-            taken = self._registry.claim(job.out, job)
-        else:  # pathlib takes as long to make a string of a path as to make the path
-            taken = self._registry.claim_in(self._folder, job.out.name, job)
-        if taken is not None:
-            self._refuse(job, f"is already that of {_named(taken)}")
+        for take in range(1, job.takes + 1):
+            path = take_path(job.out, take)
+            if names_its_file:
+                taken = self._registry.claim(path, job)
+            else:  # pathlib takes as long to make a string of a path as to make the path
+                taken = self._registry.claim_in(self._folder, path.name, job)
+            if taken is not None:
+                self._refuse(job, f"is already that of {_named(taken)}", f"output {quoted(path.name)}")
 
     def _split(self, raw: RawRow) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """Separate the fields of a JSON object, by their own names, from all else. Tables do this for their header."""
@@ -295,6 +299,8 @@ class _Builder:
             values = self._preset(row["preset"]) | values
         settings = common.settings.updated(values)
         pause_after = get("pause_after", common.pause_after)
+        if "\0" in identity:
+            raise InputError(f"id {quoted(identity)} contains a NUL character")
         # a line's recordings override the command's named voice, and its named voice the command's recordings
         voice = None if "ref" in row or "prompt_audio" in row else common.voice
         if get("voice"):
@@ -306,6 +312,9 @@ class _Builder:
             self._named.path(values, extension_of(settings.format)) if get("out") is None else (None, None)
         )
         out = self.outputs.path_for(get("out") or named, identity, settings.format)
+        takes = get("takes", common.takes) or 1
+        for take in range(2, min(takes, MAX_TAKES) + 1):
+            self.outputs.check(take_path(out, take))
         format = self._format(row, out, settings.format)
         if self.of_a_file and get("bitrate") is not None and not has_bitrate(format):
             raise InputError(f"bitrate needs a format with a bitrate: ogg, opus or mp3, not {format}")
@@ -324,6 +333,7 @@ class _Builder:
             settings=settings,
             lexicon=self._lexicon(row["lexicon"]) if get("lexicon") else common.lexicon,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
+            takes=takes,
             line=line,
             character=character,
             numbered=get("id") is None,

@@ -45,6 +45,8 @@ class LineFields(SettingFields):
     """a file with pronunciations of words, see Lexicon"""
     pause_after: float | None = None
     """seconds of silence after the line in a joined file"""
+    takes: int | None = None
+    """how many takes to make, each with its own seed and file: see Takes; default: 1"""
 
 
 Identity = Annotated[

@@ -15,6 +15,8 @@ from voxcli.terminal import printable
 if TYPE_CHECKING:
     from voxcli.text.lexicon import Lexicon  # imports the expressions that clean texts
 
+MAX_TAKES = 99
+
 
 @dataclass(frozen=True)
 class Job:
@@ -37,6 +39,8 @@ class Job:
     line:          line number in the manifest, from 1; 0 without a manifest.
     character:     of a cast, who speaks the line; empty without one.
     numbered:      the line has no id, and `id` is a number: see `voxcli.run.numbers`.
+    take:          which take of the text this is, from 1: see `voxcli.jobs.takes`.
+    takes:         how many takes were asked for.
     extra:         further fields of the line, copied to the results.
     """
 
@@ -57,6 +61,8 @@ class Job:
     line: int = 0
     character: str = ""
     numbered: bool = False
+    take: int = 1
+    takes: int = 1
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +76,8 @@ class Job:
             raise InputError("voice excludes ref and prompt_audio: a named voice already contains a recording")
         if not 0 <= self.pause_after <= MAX_PAUSE:
             raise InputError(f"pause_after must be from 0 to {MAX_PAUSE:g} seconds, not {self.pause_after}")
+        if not 1 <= self.takes <= MAX_TAKES:
+            raise InputError(f"takes must be from 1 to {MAX_TAKES}, not {self.takes}")
         rate = self.settings.sample_rate
         if rate is not None and (rates := rates_of(self.format)) and rate not in rates:
             raise InputError(f"format {self.format} supports the sample rates {', '.join(map(str, rates))}, not {rate}")
@@ -84,15 +92,31 @@ class Job:
         """The sample rate of its file in Hz; None: the model's own."""
         return self.settings.sample_rate or only_rate(self.format)
 
+    @property
+    def key(self) -> str:
+        """Identifies the take within a run and in the results of earlier runs."""
+        return take_key(self.id, self.take)
+
+    @property
+    def recorded_take(self) -> int | None:
+        """The number of the take as results have it; None for the only take of a line."""
+        return self.take if max(self.take, self.takes) > 1 else None
+
     def __str__(self) -> str:
-        return f"line {self.line} ({printable(self.id)})" if self.line else printable(self.id)
+        name = printable(self.id) + (f", take {self.take}" if self.recorded_take else "")
+        return f"line {self.line} ({name})" if self.line else name
+
+
+def take_key(identity: str, take: int | None) -> str:
+    """Return the key of a take: the id itself for the first one. No id contains NUL: manifests refuse that."""
+    return identity if take in (None, 1) else f"{identity}\0{take}"
 
 
 def request_id(job: Job, segment: int) -> str:
     """Return the engine's id for one segment of a job."""
-    return f"{job.id}#{segment}"
+    return f"{job.key}#{segment}"
 
 
-def job_id(request_id: str) -> str:
-    """Return the id of the job that a request belongs to."""
+def job_key(request_id: str) -> str:
+    """Return the key of the job that a request belongs to."""
     return request_id.rpartition("#")[0]

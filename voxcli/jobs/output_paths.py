@@ -80,11 +80,19 @@ class OutputFolder:
                     f"out has a name of more than {MAX_NAME_BYTES} bytes, which no file can have: {quoted(out)}"
                 )
         path = self.folder / (f"{below}/{name}" if below else name)
+        self._check(path, below, name)
+        return path
+
+    def check(self, path: Path) -> None:
+        """Raise InputError if a path inside the folder can't be written."""
+        below = path.parent.relative_to(self.folder).as_posix()
+        self._check(path, "" if below == "." else below, path.name)
+
+    def _check(self, path: Path, below: str, name: str) -> None:
         if len(name) + len(below) > SURELY_SHORT and (why := unusable_name(path)):
             raise InputError(f"its file can't have the path {quoted(path)}: {why}")
         if name in self._folders_in(below):
             raise InputError(f"output {quoted(name)} is an existing folder: name a file")
-        return path
 
     def _look_at(self, below: str) -> frozenset[str]:
         """Return the folders inside the subfolder `below`. Raises InputError when no file can be written there."""

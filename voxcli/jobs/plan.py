@@ -15,6 +15,7 @@ from voxcli.errors import InputError, MissingExtra, VoxError, shortened
 from voxcli.jobs.fingerprint import Fingerprint
 from voxcli.jobs.gc_pause import gc_paused
 from voxcli.jobs.job import Job
+from voxcli.jobs.result import Review
 from voxcli.jobs.samevoice import NO_WISH, SameVoice
 from voxcli.jobs.speaker import DEMO, FULL, Speaker
 from voxcli.terminal import counted, format_duration
@@ -43,6 +44,7 @@ class Utterance:
     place:        its position among the jobs of the plan, from 0.
     shared_voice: the voice file that it shares with other lines without a voice, as results name it.
     gives_voice:  it is spoken only for its voice, and has no file and no result.
+    review:       what its result has of earlier reviews.
     fingerprint:  lets a later run find out whether it would make the same audio.
     """
 
@@ -59,6 +61,7 @@ class Utterance:
     place: int = 0
     shared_voice: str | None = None
     gives_voice: bool = False
+    review: Review | None = None
     fingerprint: Fingerprint | None = None
 
 
@@ -90,8 +93,14 @@ class Plan:
     demo: bool = False
 
     @property
+    def jobs(self) -> Iterator[Job]:
+        yield from (utterance.job for utterance in self.utterances)
+        yield from (job for job, _ in self.skipped)
+        yield from (job for job, _ in self.refused)
+
+    @property
     def expected_s(self) -> float:
-        return sum(utterance.expected_s for utterance in self.utterances)
+        return sum(utterance.expected_s * utterance.job.takes for utterance in self.utterances)
 
     @property
     def warnings(self) -> Iterator[str]:
@@ -123,12 +132,16 @@ class Plan:
             )
         return notes
 
+    def _takes(self) -> str:
+        takes = sum(utterance.job.takes for utterance in self.utterances)
+        return f", {takes} takes" if takes > len(self.utterances) else ""
+
     def lines(self) -> list[str]:
         """Describe the plan for people."""
         segments = sum(len(utterance.segments) for utterance in self.utterances)
         split = f" in {segments} segments" if segments > len(self.utterances) else ""
         return [
-            f"{counted(len(self.utterances), 'line')} to speak{split}, "
+            f"{counted(len(self.utterances), 'line')} to speak{split}{self._takes()}, "
             f"about {format_duration(self.expected_s)} of audio",
             *([counted(len(self.voices), "voice file")] if self.voices else []),
             *([f"{counted(len(self.refused), 'line')} that can't be spoken:"] if self.refused else []),

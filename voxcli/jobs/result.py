@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from annotated_types import Ge, Lt
 
 from voxcli.errors import VoxError
-from voxcli.jobs.job import Job
+from voxcli.jobs.job import Job, take_key
 
 # Limits of the values that are read back, for pydantic; anything outside is no measurement of this program.
 Amount = Annotated[float, Ge(0), Lt(1e9)]
@@ -30,6 +30,30 @@ class Cue(NamedTuple):
         return Cue(self.start + seconds, self.end + seconds, self.text)
 
 
+Verdict = Literal["approved", "rejected"]
+
+
+@dataclass(frozen=True)
+class Review:
+    """What a person decided about a take.
+
+    verdict: "rejected" until the take is spoken again.
+    note:    a remark on the line.
+    seeds:   all rejected seeds of the line.
+    """
+
+    __pydantic_config__ = {"strict": True, "extra": "ignore"}  # noqa: RUF012 - annotated, it would count as a field
+
+    verdict: Verdict | None = None
+    note: str = ""
+    seeds: tuple[Count, ...] = ()
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the fields for results.jsonl: those that say something."""
+        return {name: value for name, value in vars(self).items() if value}
+
+
+OPTIONAL = ("take", "review")  # fields that are absent instead of null
 CUT_OFF = "cut off at a length limit"  # the warning for stop_reason "length"
 
 
@@ -65,6 +89,8 @@ class Result:
     words:        `[start, end, word]` of each word, in seconds, heard by the check.
     error:        why it failed.
     extra:        further fields of the line, copied from the manifest.
+    take:         number of the take, from 1; absent for the only take of a line.
+    review:       `verdict`, `note` and rejected `seeds` of the line, from `--review`; absent without any.
     """
 
     __pydantic_config__ = {"strict": True, "extra": "ignore"}  # noqa: RUF012 - annotated, it would count as a field
@@ -95,6 +121,18 @@ class Result:
     words: tuple[Cue, ...] | None = None
     error: str | None = None
     extra: Mapping[str, Any] | None = None
+    take: Annotated[int, Ge(1), Lt(2**63)] | None = None
+    review: Review | None = None
+
+    @property
+    def key(self) -> str:
+        """Identifies the take: see `Job.key`."""
+        return take_key(self.id, self.take)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the fields for results.jsonl."""
+        values = {name: value for name, value in vars(self).items() if value is not None or name not in OPTIONAL}
+        return values if self.review is None else values | {"review": self.review.recorded()}
 
     @property
     def ok(self) -> bool:
@@ -126,7 +164,16 @@ class Outcome:
 def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) -> Outcome:
     """Make the outcome of a failed job. seed: the seed of audio that was made but could not be written."""
     out = shown_path(job.out, folder)
-    result = Result(job.id, out, job.text, "failed", seed=seed, error=str(error), extra=job.extra or None)
+    result = Result(
+        job.id,
+        out,
+        job.text,
+        "failed",
+        seed=seed,
+        error=str(error),
+        extra=job.extra or None,
+        take=job.recorded_take,
+    )
     return Outcome(job, result, error)
 
 

@@ -24,15 +24,19 @@ from voxcli.errors import VoxError
 from voxcli.files.sync import sync_notice
 from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
+from voxcli.jobs.places import check_approved, check_places, nothing
 from voxcli.jobs.plan import Plan, Utterance
-from voxcli.jobs.result import Outcome, failure, skipped
+from voxcli.jobs.rerun import CHANGED, Rerun
+from voxcli.jobs.result import Outcome, Result, failure, skipped
 from voxcli.jobs.sharedvoices import SharedVoices, own_voices, rule_of
+from voxcli.jobs.takes import takes_of
+from voxcli.jobs.verdicts import as_approved
 from voxcli.model.hub import ResolvedModel, model_identity, resolve_model
 from voxcli.run.lock import FolderLock
 from voxcli.run.profile import EARLIER, StageTimer
 from voxcli.run.progress import Display, ProgressKind
 from voxcli.run.results import ResultLog
-from voxcli.run.resume import RerunPolicy, ResumePlan, check_places, make_resume_plan, nothing
+from voxcli.run.resume import ResumePlan, make_resume_plan
 from voxcli.run.summary import Summary
 from voxcli.run.throughput import remember
 from voxcli.terminal import counted
@@ -69,6 +73,7 @@ class BatchRun:
     check:      how files are checked; None: they are not.
     last_death: Unix time at which a worker of this run last died; its unfinished files are older.
     segments:   number of requests to come, at most.
+    mended:     how many results of earlier runs were appended again.
     """
 
     plan: Plan
@@ -76,7 +81,7 @@ class BatchRun:
     options: ModelOptions
     display: Display
     log: ResultLog | None = None
-    rerun: RerunPolicy = "all"
+    rerun: Rerun = CHANGED
     timer: StageTimer = field(default_factory=StageTimer)
     last_death: float | None = None
     check: CheckOptions | None = None
@@ -84,6 +89,7 @@ class BatchRun:
     _kept: list[Outcome] = field(default_factory=list)
     _drawing: SharedVoices | None = None
     _spoken: dict[str, SpokenVoice] = field(default_factory=dict)
+    mended: int = 0
 
     @cached_property
     def checker(self) -> Checker | None:
@@ -106,21 +112,18 @@ class BatchRun:
         return model_identity(filter(None, (self.model.folder, self.options.lora)))
 
     def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
-        """Yield one outcome per job of the plan. Jobs that are spoken come last."""
-        refused = [failure(job, error, self.out) for job, error in self.plan.refused]
-        if self.log is not None and refused:
-            self.log.append(*(outcome.result for outcome in refused))
-        yield from refused
-        yield from self._skipped()
+        """Yield one outcome per take of the plan. Takes that are spoken come last."""
+        spoken, unspoken = replace(self.plan, refused=[], skipped=[]), replace(self.plan, utterances=[])
+        yield from self._unspoken(self._compared(unspoken, None))
         for warning in (*self.plan.notes, *self.plan.warnings):
             self.display.notify(warning)
-        if not self.plan.utterances:
+        if not spoken.utterances:
             return
-        rounds = self._rounds(self.log) if self.log is not None else iter([self.plan.utterances])
+        rounds = self._rounds(spoken)
         first = next(rounds, None)
         yield from self._drained()
         if first is not None:
-            self.segments = sum(len(utterance.segments) for utterance in self.plan.utterances)
+            self.segments = sum(len(utterance.segments) * utterance.job.takes for utterance in self.plan.utterances)
             with closing(backend.outcomes(chain([first], rounds), self)) as outcomes:
                 for outcome in outcomes:
                     if self._drawing is not None:
@@ -146,20 +149,25 @@ class BatchRun:
             if message is not None:
                 self.display.notify(message)
 
-    def _rounds(self, log: ResultLog) -> Iterator[list[Utterance]]:
+    def _rounds(self, plan: Plan) -> Iterator[list[Utterance]]:
         """Yield the lines to speak: first those that voices are drawn with, again and again until these are there."""
-        plan = self.plan
-        rule, model = rule_of(plan.same_voice, plan.utterances, log.history), self._known_identity(log)
+        if self.log is None:
+            yield self._compared(plan, None).todo
+            return
+        history = self.log.history
+        rule, model = rule_of(plan.same_voice, plan.utterances, history), self._known_identity(self.log)
         if rule == "same":
-            again, failed = self.rerun == "all", self.rerun == "failed"
-            voices = SharedVoices(plan, self.out, log.history, again=again, failed=failed)
+            failed = self.rerun.policy == "failed"
+            voices = SharedVoices(plan, self.out, history, again=self.rerun.everything, failed=failed)
             while leaders := voices.leaders():
                 self._drawing = voices
                 yield leaders
             self._drawing = None
             plan = replace(plan, utterances=voices.voiced())
-        resume_plan = self._compared(log, plan, model)
-        self._kept += resume_plan.kept
+        resume_plan = self._compared(plan, model)
+        if history:
+            self.display.notify(str(resume_plan))
+        self._kept += self._unspoken(resume_plan, last=True)
         if (resume_plan.todo or rule == "own before") and (message := own_voices(plan, rule)) is not None:
             self.display.notify(message)
         if resume_plan.todo:
@@ -170,16 +178,41 @@ class BatchRun:
 
         return encoder_identity(self.model.folder)
 
-    def _skipped(self) -> list[Outcome]:
-        """Return the outcomes of texts without words. They are recorded unless an earlier run recorded the same."""
-        outcomes = [skipped(job, pause_s, self.out) for job, pause_s in self.plan.skipped]
+    def _compared(self, plan: Plan, model: str | None) -> ResumePlan:
+        """Compare lines with earlier results. model: its identity; None for lines that are not spoken."""
         if self.log is None:
-            return outcomes
-        before = {identity: replace(history.last, finished=None) for identity, history in self.log.history.items()}
-        results = [outcome.result for outcome in outcomes]
-        if new := [result for result in results if before.get(result.id) != replace(result, finished=None)]:
-            self.log.append(*new)
-        return outcomes
+            return ResumePlan(list(takes_of(plan.utterances)), refused=plan.refused, skipped=plan.skipped)
+        with self.timer(EARLIER):
+            return make_resume_plan(plan, self.log.history, self.out, model, self.rerun)
+
+    def _unspoken(self, resume_plan: ResumePlan, *, last: bool = False) -> list[Outcome]:
+        """Record and return the outcomes of lines that are not spoken now. last: the plan of the lines to speak."""
+        refused = [failure(job, error, self.out) for job, error in resume_plan.refused]
+        wordless = [skipped(job, pause_s, self.out) for job, pause_s in resume_plan.skipped]
+        if self.log is not None:
+            new = [outcome.result for outcome in (*refused, *wordless) if not self._is_recorded(outcome.result)]
+            if resume_plan.mended or new:
+                self.log.append(*resume_plan.mended, *new)
+        for note in resume_plan.notes:
+            self.display.notify(note)
+        if self.log is not None and self.checker is not None and resume_plan.kept:
+            self._listen(resume_plan, self.checker, self.log)
+        self.mended = self.log.added if self.log is not None else 0
+        self.display.planned(resume_plan, last=last)
+        return [*refused, *wordless, *resume_plan.kept]
+
+    def interrupted(self) -> str:
+        """Describe what an interrupted run has done, and how to go on. Files may be recorded after the interrupt."""
+        done = self.display.summary.kept + (self.log.added - self.mended if self.log is not None else 0)
+        again = "--force speaks them again" if self.rerun.policy == "all" else "the same command goes on"
+        return f"{done} of {counted(self.display.total, self.display.summary.noun)} done; {again}"
+
+    def _is_recorded(self, result: Result) -> bool:
+        """Whether an earlier run recorded the same about a line without words."""
+        history = self.log.history.get(result.key) if self.log is not None else None
+        if history is None or result.status != "skipped":
+            return False
+        return replace(history.last, finished=None) == replace(result, finished=None)
 
     def _known_identity(self, log: ResultLog) -> str:
         """Identity of the model, in its former form if the earlier results use that."""
@@ -189,19 +222,6 @@ class BatchRun:
             return self.identity
         former = model_identity(filter(None, (self.model.folder, self.options.lora)), former=True)
         return former if former in named else self.identity
-
-    def _compared(self, log: ResultLog, plan: Plan, model: str) -> ResumePlan:
-        """model: its identity."""
-        with self.timer(EARLIER):
-            resume_plan = make_resume_plan(plan, log.history, self.out, model, self.rerun)
-        if log.history:
-            self.display.notify(str(resume_plan))
-        if resume_plan.mended:
-            log.append(*resume_plan.mended)
-        if self.checker is not None and resume_plan.kept:
-            self._listen(resume_plan, self.checker, log)
-        self.display.summary.left = resume_plan.left
-        return resume_plan
 
     def _listen(self, resume_plan: ResumePlan, checker: Checker, log: ResultLog) -> None:
         """Check files of earlier runs that have no check by the same recognizer and limits.
@@ -213,16 +233,18 @@ class BatchRun:
         if stale:
             self.display.notify(f"listening to {counted(stale, 'file')} made before")
         with checker if stale else nullcontext(), self.timer("check"):
-            for outcome, is_new in heard_again(resume_plan.kept, checker):
+            for found, is_new in heard_again(resume_plan.kept, checker):
+                outcome = replace(found, result=as_approved(found.result))
                 heard += is_new
                 if is_new:
                     log.append(outcome.result)
-                if self.rerun != "failed" and may_improve(outcome.result, checker.options.retries):
-                    resume_plan.todo.append(resume_plan.again[outcome.job.id])
+                again = resume_plan.again.get(outcome.job.key) if self.rerun.policy != "failed" else None
+                if again is not None and may_improve(outcome.result, checker.options.retries):
+                    resume_plan.todo.append(again)
                 else:
                     kept.append(outcome)
-        if again := len(resume_plan.kept) - len(kept):
-            self.display.notify(f"{counted(again, 'doubtful line')} to speak again")
+        if moved := len(resume_plan.kept) - len(kept):
+            self.display.notify(f"{counted(moved, f'doubtful {resume_plan.noun}')} to speak again")
         resume_plan.kept = kept
 
 
@@ -268,7 +290,7 @@ def speak_all(
     out: Path,
     options: ModelOptions,
     *,
-    rerun: RerunPolicy = "changed",
+    rerun: Rerun = CHANGED,
     artifacts: Artifacts | None = None,
     timer: StageTimer | None = None,
     backend: Backend | None = None,
@@ -299,6 +321,7 @@ def speak_all(
             display.notify(notice)
         run = BatchRun(plan, out, options, display, log, rerun, timer, check=backend.check)
         with timer(EARLIER):
+            check_approved(plan, log.history, out, rerun)
             if not lock.left_over:
                 check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
         try:
@@ -309,9 +332,11 @@ def speak_all(
                     display.landed(outcome)
                     if artifacts is not None:
                         artifacts.add(outcome)
-        except BaseException:
+        except BaseException as error:
             if log.broken or backend.unrecorded:
                 lock.keep()  # tells the next run that there are files without a result
+            if isinstance(error, KeyboardInterrupt | SystemExit) and not log.broken and display.total:
+                display.notify(run.interrupted())
             raise
         if artifacts is not None:
             with timer("joined file, subtitles, report"):

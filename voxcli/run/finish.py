@@ -100,6 +100,8 @@ def result_of(running: RunningJob, audio: JobAudio, out: str, sha256: str | None
         finished=now(),
         cues=audio.cues,
         extra=running.job.extra or None,
+        take=running.job.recorded_take,
+        review=running.utterance.review,
     )
     if running.takes is None:
         return result

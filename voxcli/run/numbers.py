@@ -18,9 +18,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from voxcli.jobs.history import History
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result, shown_path
-from voxcli.run.results import History
+from voxcli.jobs.takes import line_output
 from voxcli.run.resume import Fingerprints
 
 _NUMBER = re.compile(r"[0-9]{5,9}")  # format of the ids that the manifest reader assigns
@@ -36,13 +37,17 @@ def keep_numbers(
     Returns the jobs, and how many of them have a number other than their position. Lines with the same text are
     distinguished by voice and settings, then by order.
     """
-    named = {name for job in jobs if not job.numbered for name in (job.id, job.out.stem)}
-    named |= {job.out.stem for job in jobs if _has_own_file(job)}
-    known = {
-        identity: history.good or history.last
-        for identity, history in before.items()
-        if _NUMBER.fullmatch(identity) and identity not in named
-    }
+    named = {name for job in jobs if not job.numbered for name in (job.id, _beginning(job))}
+    named |= {_beginning(job) for job in jobs if _has_own_file(job)}
+    known: dict[str, Result] = {}
+    for history in before.values():
+        result = history.good or history.last
+        if (
+            _NUMBER.fullmatch(result.id)
+            and result.id not in named
+            and (result.id not in known or result.take in (None, 1))
+        ):
+            known[result.id] = replace(result, out=line_output(result))
     if not known or not any(job.numbered for job in jobs):
         return list(jobs), 0
     found = _by_output(jobs, known, out)
@@ -118,11 +123,16 @@ def _key(voice: Any, settings: Any) -> str:
 
 def _free_numbers(jobs: Sequence[Job], known: Iterable[str], named: set[str], out: Path) -> Iterator[str]:
     """Yield numbers that no line has or had and that no file is named after."""
-    taken = named | {job.out.stem for job in jobs}
+    taken = named | {_beginning(job) for job in jobs}
     with suppress(OSError):
         taken |= {name.partition(".")[0] for name in os.listdir(out)}
     numbers = count(max(len(jobs), *map(int, known)) + 1)
     return (identity for number in numbers if (identity := f"{number:05d}") not in taken)
+
+
+def _beginning(job: Job) -> str:
+    """Return the name of its file up to the first dot: takes are named after it."""
+    return job.out.name.partition(".")[0]
 
 
 def _has_own_file(job: Job) -> bool:

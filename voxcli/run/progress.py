@@ -9,18 +9,24 @@ import json
 import os
 import sys
 from collections import defaultdict
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Literal
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
 
 from voxcli.engine.load import LoadedEngine
-from voxcli.jobs.job import job_id
+from voxcli.jobs.job import job_key
 from voxcli.jobs.plan import Plan
 from voxcli.jobs.result import Outcome
+from voxcli.run.resume import ResumePlan
 from voxcli.run.summary import Summary
-from voxcli.terminal import counted, format_duration, one_line
+from voxcli.terminal import clock, counted, format_duration, one_line
 
 ProgressKind = Literal["auto", "lines", "json", "none"]
 
@@ -28,6 +34,84 @@ LINE_S = 60.0  # a line at least so often
 TENTH_S = 10.0  # and at each tenth of the lines, but not more often than this
 QUIET_S = 30.0  # and none in a run that is over by then
 JSON_S = 1.0
+MIN_BAR = 10  # columns; with less, words are left out
+GAP = 2  # columns between the parts of the bar's line
+
+
+class _Bar:
+    """The line on a terminal: a spinner while the model loads, then a bar. Words that do not fit are left out.
+
+    It is drawn by a thread of its own, so `show` replaces all values at once.
+    """
+
+    def __init__(self) -> None:
+        self._began = monotonic()
+        self._state: _State | None = None
+        self._spinner = Spinner("dots")
+        self._plain = Spinner("line")
+
+    def show(self, state: _State) -> None:
+        self._state = state
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        line = Table.grid(padding=(0, GAP, 0, 0), pad_edge=False, expand=True)
+        if (state := self._state) is None:
+            spinner = self._plain if options.ascii_only else self._spinner
+            spinner.update(text=f"loading the model  {clock(monotonic() - self._began)}")
+            line.add_row(spinner)
+        else:
+            head, tail = state.words(options.max_width - MIN_BAR - GAP)
+            for ratio, style in ((None, ""), (1, ""), *((None, style) for _, style in tail)):
+                line.add_column(no_wrap=True, ratio=ratio, style=style)
+            bar = ProgressBar(completed=100 * state.share, complete_style="cyan", finished_style="green")
+            line.add_row(Text(head), bar, *(Text(words) for words, _ in tail))
+        yield line
+
+
+@dataclass(frozen=True)
+class _State:
+    """The values of the bar at a moment.
+
+    share:   part of the audio that is made, from 0 to 1.
+    speed:   times real time; 0 while it is unknown.
+    wall_s:  seconds since the model was loaded, at the time `at` (by `monotonic`).
+    left_s:  seconds to go at that time; None if it is unknown.
+    """
+
+    done: int
+    total: int
+    noun: str
+    failed: int
+    doubtful: int
+    audio_s: float
+    speed: float
+    share: float
+    wall_s: float
+    left_s: float | None
+    at: float
+
+    def words(self, width: int) -> tuple[str, list[tuple[str, str]]]:
+        """Return the words before the bar, and those after it with their styles: what fits into `width` columns."""
+        short, long = f"{self.done}/{self.total}", f"{self.done}/{self.total} {self.noun}s"
+        since = monotonic() - self.at
+        times = f"{clock(self.wall_s + since)} gone"
+        if self.left_s is not None:
+            times += f", {clock(max(0.0, self.left_s - since))} left"
+        failed = [(f"{self.failed} failed", "red")] if self.failed else []
+        counts = failed + ([(f"{self.doubtful} doubtful", "yellow")] if self.doubtful else [])
+        audio = [(f"{format_duration(self.audio_s)} of audio", "")] if self.speed else []
+        speed, fast = f"{self.speed:.1f}x real time", f"{self.speed:.1f}x"
+        choices = [
+            (long, [*counts, *audio, (speed, ""), (times, "")]),
+            (long, [*counts, (speed, ""), (times, "")]),
+            (short, [*counts, (speed, ""), (times, "")]),
+            (short, [*counts, (fast, ""), (times, "")]),
+            (short, [*counts, (times, "")]),
+        ]
+        if not self.speed:
+            choices = [(long, [*counts, (times, "")]), choices[-1]]
+        fitting = (each for each in choices if len(each[0]) + sum(GAP + len(words) for words, _ in each[1]) <= width)
+        return next(fitting, (short, [(times.rpartition(", ")[2], "")]))
 
 
 class Display:
@@ -43,36 +127,26 @@ class Display:
         self.console = console or Console(stderr=True, force_terminal=is_terminal())
         self._kind = "bar" if kind == "auto" and self.console.is_terminal else "lines" if kind == "auto" else kind
         self._lines = len(plan.utterances) + len(plan.refused) + len(plan.skipped)
-        self._expected = {utterance.job.id: utterance.expected_s for utterance in plan.utterances}
+        self._compared, self._counted = False, 0  # with the results of earlier runs
+        self._expected = {utterance.job.key: utterance.expected_s for utterance in plan.utterances}
         self._expected_done = 0.0
         self._patches: defaultdict[str, dict[str, int]] = defaultdict(
             dict
         )  # of unfinished jobs, by job id and request id
         self._patch_s = 0.0
-        self._progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[made]}"),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=self.console,
-            transient=True,
-            refresh_per_second=4,
-            disable=self._kind != "bar",
-        )
+        self._bar = _Bar()
+        self._live = Live(self._bar, console=self.console, transient=True, refresh_per_second=4)
         self._expected_total = plan.expected_s
         self._last, self._tenth = monotonic(), 0
-        self._task = self._progress.add_task("loading the model", total=max(plan.expected_s, 1e-6), made="")
 
     def __enter__(self) -> Display:
         if self._kind == "bar":
-            self._progress.start()
+            self._live.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._kind == "bar":  # without a terminal, older versions of rich print an empty line
-            self._progress.stop()
+            self._live.stop()
         elif self._kind == "json":
             self._print_json("end", self._numbers())
 
@@ -82,6 +156,16 @@ class Display:
             self._print_json("note", {"message": one_line(remark)})
             return
         self.console.print(f"voxcpm2: {one_line(remark)}", markup=False, highlight=False, soft_wrap=True)
+
+    def planned(self, resume_plan: ResumePlan, *, last: bool = True) -> None:
+        """Count what a run does. Called for each part of a plan, before anything of it has landed."""
+        self._counted += resume_plan.takes
+        self.summary.left += resume_plan.left
+        if last:
+            self._compared, self._lines = True, self._counted
+            self._expected = {utterance.job.key: utterance.expected_s for utterance in resume_plan.todo}
+            self._expected_total = sum(self._expected.values())
+            self.summary.noun = resume_plan.noun
 
     def started(self, loaded: LoadedEngine) -> None:
         """Start measuring speed: the model is loaded. The engine reports its progress from now on."""
@@ -98,6 +182,11 @@ class Display:
         self._show()
 
     @property
+    def total(self) -> int:
+        """How many lines, or takes of lines, the run has; 0 before it was compared with earlier runs."""
+        return self._lines if self._compared else 0
+
+    @property
     def watched(self) -> bool:
         """Whether somebody sees how each line comes along."""
         return self._kind == "bar"
@@ -105,12 +194,12 @@ class Display:
     def landed(self, outcome: Outcome) -> None:
         """Count a finished job."""
         self.summary.add(outcome.result, before=outcome.before)
-        expected = self._expected.get(outcome.job.id, 0.0)
+        expected = self._expected.get(outcome.job.key, 0.0)
         if outcome.before:  # kept from an earlier run: does not count for the remaining time
             self._expected_total -= expected
         else:
             self._expected_done += expected
-        self._patches.pop(outcome.job.id, None)
+        self._patches.pop(outcome.job.key, None)
         self._show()
 
     def running(self, patches: dict[str, int]) -> None:
@@ -120,7 +209,7 @@ class Display:
         if self._kind != "bar":
             self._patches.clear()
         for request_id, count in patches.items():
-            self._patches[job_id(request_id)][request_id] = count
+            self._patches[job_key(request_id)][request_id] = count
         self._show()
 
     def _show(self) -> None:
@@ -163,8 +252,10 @@ class Display:
     def _line(self) -> str:
         left_s = self._left_s
         left = self._lines - self._landed
+        doubtful = f"{self.summary.doubtful} doubtful, " if self.summary.doubtful else ""
         return (
-            f"{self._landed} of {counted(self._lines, 'line')} done, {self.summary.failed} failed, {left} left; "
+            f"{self._landed} of {counted(self._lines, self.summary.noun)} done, "
+            f"{self.summary.failed} failed, {doubtful}{left} left; "
             f"{format_duration(self.summary.audio_s + self._running_s)} of audio in "
             f"{format_duration(self.summary.wall_s)}"
             + (f", about {format_duration(left_s)} to go" if left_s is not None else "")
@@ -175,6 +266,7 @@ class Display:
         return {
             "done": self.summary.done,
             "failed": self.summary.failed,
+            "doubtful": self.summary.doubtful,
             "skipped": self.summary.skipped,
             "left": self._lines - self._landed,
             "audio_s": round(self.summary.audio_s + self._running_s, 2),
@@ -186,15 +278,33 @@ class Display:
         print(json.dumps({"event": event} | values), file=self.console.file, flush=True)
 
     def _show_bar(self) -> None:
-        made = self.summary.audio_s + self._running_s
-        wall = self.summary.wall_s
-        self._progress.update(
-            self._task,
-            total=max(self._expected_total, 1e-6),
-            completed=self._expected_done + self._running_s,
-            description=f"{self._landed}/{self._lines} lines",
-            made=f"{format_duration(made)} of audio, RTF {wall / made:.3f}" if made else "",
+        if self.summary.started is None:
+            return
+        audio_s, wall_s = self.summary.audio_s + self._running_s, self.summary.wall_s
+        made, total = self._expected_done + self._running_s, self._expected_total
+        self._bar.show(
+            _State(
+                done=self._landed,
+                total=self._lines,
+                noun=self.summary.noun,
+                failed=self.summary.failed,
+                doubtful=self.summary.doubtful,
+                audio_s=audio_s,
+                speed=audio_s / wall_s if wall_s else 0.0,
+                share=min(1.0, made / total) if total else 1.0,
+                wall_s=wall_s,
+                left_s=self._left_s,
+                at=monotonic(),
+            )
         )
+
+
+def stderr_columns() -> int:
+    """Return the columns of stderr; of a file, as many as a line needs."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns if is_terminal() else sys.maxsize
+    except (OSError, ValueError):
+        return sys.maxsize
 
 
 def is_terminal() -> bool:

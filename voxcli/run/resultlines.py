@@ -41,15 +41,16 @@ def read_lines(content: bytes) -> Iterator[Line]:
 def kept_lines(lines: Sequence[Line]) -> bytes:
     """Return the file's content without superseded lines.
 
-    Of each id, the last result and the last successful result are kept. Lines that are not results are kept unchanged.
+    Of each take, the last result and the last successful result are kept. Lines that are not results are kept
+    unchanged.
     """
     last: dict[str, int] = {}
     good: dict[str, int] = {}
     for place, line in enumerate(lines):
         if line.result is not None:
-            last[line.result.id] = place
+            last[line.result.key] = place
             if line.result.ok:
-                good[line.result.id] = place
+                good[line.result.key] = place
     kept = {*last.values(), *good.values()}
     return b"".join(line.content + b"\n" for place, line in enumerate(lines) if line.result is None or place in kept)
 

@@ -11,7 +11,6 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,22 +21,11 @@ from voxcli.files.names import RESULTS_NAME
 from voxcli.files.read import read_regular
 from voxcli.files.sync import sync_file
 from voxcli.files.write import write_atomic
+from voxcli.jobs.history import History
 from voxcli.jobs.result import Result
 from voxcli.run.resultlines import Line, kept_lines, read_lines
 
 MAX_BYTES = 1 << 31  # maximum size of the file, about two million lines
-
-
-@dataclass(frozen=True)
-class History:
-    """Results of one line in earlier runs.
-
-    last:  the last result.
-    good:  the last successful result; None if there is none.
-    """
-
-    last: Result
-    good: Result | None
 
 
 def read_history(folder: Path) -> dict[str, History]:
@@ -58,6 +46,7 @@ class ResultLog:
 
     history: results of earlier runs, by id.
     broken:  a result could not be recorded.
+    added:   how many of the results appended so far have a file.
 
     When a run begins and when it ends, lines that a crash cut off and superseded lines are dropped. Lines that are not
     results stay. At any time, the last line of an id is its state.
@@ -70,6 +59,7 @@ class ResultLog:
         self.path = folder / RESULTS_NAME
         self.history: dict[str, History] = {}
         self.broken = False
+        self.added = 0
         self._known: set[str] = set()  # ids in the file
         self._overtaken = False
         self._file: BinaryIO | None = None
@@ -102,9 +92,10 @@ class ResultLog:
         try:
             for result in results:
                 faults.point("note")
-                self._overtaken |= result.id in self._known
-                self._known.add(result.id)
-                self._file.write(json.dumps(vars(result), ensure_ascii=False).encode() + b"\n")
+                self._overtaken |= result.key in self._known
+                self._known.add(result.key)
+                self.added += result.ok
+                self._file.write(json.dumps(result.recorded(), ensure_ascii=False).encode() + b"\n")
             sync_file(self._file)
             there = self._in_its_place(self._file)
         except OSError as error:
@@ -149,7 +140,7 @@ def _history(lines: Iterable[Line]) -> dict[str, History]:
     histories: dict[str, History] = {}
     for line in lines:
         if (result := line.result) is not None:
-            before = histories.pop(result.id, None)
+            before = histories.pop(result.key, None)
             earlier = None if before is None else before.good
-            histories[result.id] = History(result, result if result.ok else earlier)
+            histories[result.key] = History(result, result if result.ok else earlier)
     return histories

@@ -10,119 +10,264 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from voxcli.audio.formats import has_bitrate
 from voxcli.check.earlier import first_seed, next_seed
-from voxcli.errors import InputError, OutputError
-from voxcli.files.names import LOCK_NAME, one_name
+from voxcli.errors import InputError, OutputError, VoxError
+from voxcli.files.names import LOCK_NAME
 from voxcli.files.read import content_digest
 from voxcli.jobs.fingerprint import Fingerprint, _digest, _named, read_fingerprint
+from voxcli.jobs.history import Earlier, History
 from voxcli.jobs.job import Job
+from voxcli.jobs.places import Beside, check_approved, check_places, nothing
 from voxcli.jobs.plan import Plan, Utterance
+from voxcli.jobs.rerun import CHANGED, Rerun, RerunPolicy
 from voxcli.jobs.result import Outcome, Result, shown_path
-from voxcli.run.results import History, read_history
+from voxcli.jobs.takes import drawn_seed, is_free, take_of
+from voxcli.jobs.verdicts import UNDECIDED, Decision, as_approved, decide
+from voxcli.run.results import read_history
 from voxcli.run.throughput import pace
 from voxcli.terminal import counted, format_duration
 
-RerunPolicy = Literal["changed", "failed", "all"]
-
-NEW, FAILED, DOUBTFUL = "new", "failed before", "doubtful before"
+NEW, FAILED, DOUBTFUL, REJECTED = "new", "failed before", "doubtful before", "rejected"
+MAX_NAMED = 3  # lines named in a message
 
 
 @dataclass
 class ResumePlan:
     """A plan compared with the results of earlier runs.
 
-    todo:     utterances to speak, in the plan's order, with fingerprints.
+    todo:     takes to speak, in the plan's order, with fingerprints.
     kept:     outcomes of unchanged lines, with their earlier results.
-    mended:   successful results of kept lines to append again, because the last result on file is another one.
-    left:     number of lines that `--retry-failed` skips.
+    mended:   results of earlier runs to append again, because they have changed or are not the last ones on file.
+    refused:  lines that can't be spoken, with the reason.
+    skipped:  lines without words, and the seconds of silence they stand for.
+    left:     number of lines that are left for a run without `options`.
+    options:  those that restrict which lines are spoken.
     reasons:  number of lines to speak, by reason.
-    again:    the utterances of kept lines, by id, as they are spoken if the check asks for that.
+    notes:    for people.
+    noun:     what is counted: lines, or the takes of lines.
+    again:    the utterances of kept takes that are not approved, by key, as they are spoken if the check asks for that.
     """
 
     todo: list[Utterance] = field(default_factory=list)
     kept: list[Outcome] = field(default_factory=list)
     mended: list[Result] = field(default_factory=list)
+    refused: list[tuple[Job, VoxError]] = field(default_factory=list)
+    skipped: list[tuple[Job, float]] = field(default_factory=list)
     left: int = 0
+    options: str = ""
     reasons: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    noun: str = "line"
     again: dict[str, Utterance] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """Return a one-line description for people."""
         why = ", ".join(f"{count} {reason}" for reason, count in self.reasons.most_common())
-        left = f", {self.left} left for a run without --retry-failed" if self.left else ""
-        kept = counted(len(self.kept), "line")
+        left = f", {self.left} left for a run without {self.options}" if self.left else ""
+        kept = counted(len(self.kept), self.noun)
         return f"{kept} done before and unchanged, {len(self.todo)} to speak{why and f' ({why})'}{left}"
+
+    @property
+    def takes(self) -> int:
+        """How many takes there are, of which lines that can't be spoken and lines without words have one."""
+        return len(self.todo) + len(self.kept) + len(self.refused) + len(self.skipped)
 
 
 def make_resume_plan(
-    plan: Plan, before: Mapping[str, History], out: Path, model: str | None, rerun: RerunPolicy
+    plan: Plan, before: Mapping[str, History], out: Path, model: str | None, rerun: Rerun = CHANGED
 ) -> ResumePlan:
     """Compare a plan with the results of earlier runs; reads the files of lines that may be kept.
 
-    before: history of each id in the folder `out`.
+    before: history of each take in the folder `out`, by key.
     model:  identity of the model; None: models are not compared.
 
     Raises OutputError when a file exists but can't be read.
     """
-    resume_plan, fingerprints, earlier = ResumePlan(), Fingerprints(model), _Earlier(before)
-    for utterance in plan.utterances:
-        history = earlier.of(utterance.job)
-        now = fingerprints.of(utterance)
-        reason = "--force" if rerun == "all" and history is not None else _reason(utterance, history, now, out)
-        if rerun == "failed" and reason is None and _is_doubtful(utterance, history):
-            reason = DOUBTFUL
-        if history is not None and history.good is not None and reason is None:
-            good = replace(history.good, id=utterance.job.id, extra=utterance.job.extra or None)
-            resume_plan.kept.append(Outcome(utterance.job, good, before=True))
-            resume_plan.again[utterance.job.id] = replace(utterance, seed=_seed(history), fingerprint=now)
-            resume_plan.mended += [] if history.last == good else [good]
-        elif rerun == "failed" and reason not in (FAILED, DOUBTFUL):
-            resume_plan.left += 1
+    return _Comparison(before, out, model, rerun).of(plan)
+
+
+class _Comparison:
+    def __init__(self, before: Mapping[str, History], out: Path, model: str | None, rerun: Rerun):
+        self.earlier = Earlier(before)
+        self.out = out
+        self.fingerprints = Fingerprints(model)
+        self.rerun = rerun
+        self.plan = ResumePlan(options=rerun.options)
+        self._though: list[tuple[Job, str]] = []  # approved lines that are kept though they changed
+        self._unknown: list[Job] = []  # lines of which a take is approved that does not exist
+
+    def of(self, plan: Plan) -> ResumePlan:
+        found = self.plan
+        if any(job.takes > 1 for job in plan.jobs):
+            found.noun = "take"
+        for job, error in plan.refused:
+            if not self._is_approved(job, "can't be spoken any more"):
+                self._of_selected(found.refused, job, error)
+        for job, pause_s in plan.skipped:
+            if not self._is_approved(job, "has no words any more"):
+                found.skipped.append((job, pause_s))
+        for utterance in plan.utterances:
+            self._compare(utterance)
+        if self._though:
+            found.notes.append(f"{counted(len(self._though), 'approved line')} kept unchanged: {_listed(self._though)}")
+        if self._unknown:
+            lines = ", ".join(map(str, self._unknown[:MAX_NAMED])) + ", ..." * (len(self._unknown) > MAX_NAMED)
+            found.notes.append(f"approved takes that {self.out} does not contain count as undecided: {lines}")
+        return found
+
+    def _of_selected(self, refused: list[tuple[Job, VoxError]], job: Job, error: VoxError) -> None:
+        if self.rerun.selects(job):
+            refused.append((job, error))
         else:
-            seed = None if rerun == "all" else _seed(history, untried=reason == DOUBTFUL)
-            resume_plan.todo.append(replace(utterance, seed=seed, fingerprint=now))
-            resume_plan.reasons[reason or NEW] += 1
-    return resume_plan
+            self.plan.left += 1
+
+    def _decided(self, job: Job, takes: Mapping[int, History]) -> Decision:
+        """Return what holds for a line. An approval of a take that does not exist is reported and does not count."""
+        good = {take: history.good for take, history in takes.items() if history.good is not None}
+        decision = decide(self.rerun.verdict(job), good)
+        if decision.approved is not None and decision.approved not in good:
+            self._unknown.append(job)
+            return replace(decision, approved=None)
+        return decision
+
+    def _is_approved(self, job: Job, how: str) -> bool:
+        """Keep the takes of a line that is approved and can no longer be spoken. Returns whether it is approved."""
+        takes = self.earlier.takes_of(job)
+        decision = self._decided(job, takes) if takes and self.rerun.verdicts is not None else UNDECIDED
+        if decision.approved is None:
+            return False
+        self._though.append((job, how))
+        self._keep_takes(job, decision, takes)
+        return True
+
+    def _compare(self, line: Utterance) -> None:
+        takes = self.earlier.takes_of(line.job)
+        decision = self._decided(line.job, takes) if takes or self.rerun.verdict(line.job) else UNDECIDED
+        numbers = range(1, line.job.takes + 1)
+        if decision.approved is not None and self.rerun.verdicts is not None:
+            self._approved(line, decision, takes)
+            return
+        for take in numbers:
+            self._compare_take(line, take, decision, takes.get(take))
+        if decision.approved is not None and decision.approved not in numbers:
+            self._keep_further(line, decision, takes[decision.approved])
+
+    # -- lines without an approval ----------------------------------------------------------------------------
+    def _compare_take(self, line: Utterance, take: int, decision: Decision, history: History | None) -> None:
+        good = history.good if history is not None else None
+        utterance = take_of(line, take, decision.seeds, good)
+        now = self.fingerprints.of(utterance)
+        reason = _reason(utterance, history, now, self.out)
+        unchanged = reason is None
+        if self.rerun.policy == "all" and history is not None:
+            reason = "--force"
+        elif decision.rejects(good):
+            reason = REJECTED
+        elif (
+            unchanged and self.rerun.policy == "failed" and take != decision.approved and _is_doubtful(utterance, good)
+        ):
+            reason = DOUBTFUL
+        spoken = self.rerun.selects(line.job) and (self.rerun.policy != "failed" or reason in (FAILED, DOUBTFUL))
+        if reason is None or (unchanged and not spoken):
+            assert good is not None, "only a file can be unchanged"
+            self._keep(utterance.job, good, decision)
+            if reason is None and take != decision.approved and self.rerun.selects(line.job):
+                again = replace(utterance, seed=self._seed(history, decision), fingerprint=now)
+                self.plan.again[utterance.job.key] = replace(again, review=decision.review(take, None))
+        else:
+            self._mark(take, history, decision)
+            if spoken:
+                review = decision.review(take, None)
+                seed = self._seed(history, decision, untried=reason == DOUBTFUL)
+                self.plan.todo.append(replace(utterance, seed=seed, review=review, fingerprint=now))
+                self.plan.reasons[reason or NEW] += 1
+            else:
+                self.plan.left += 1
+
+    def _keep_further(self, line: Utterance, decision: Decision, history: History) -> None:
+        """Keep an approved take beyond the number of takes that is asked for now, if it is unchanged."""
+        utterance = take_of(line, history.last.take or 1, decision.seeds, history.good)
+        if history.good is not None and _reason(utterance, history, self.fingerprints.of(utterance), self.out) is None:
+            self._keep(utterance.job, history.good, decision)
+
+    def _seed(self, history: History | None, decision: Decision, *, untried: bool = False) -> int | None:
+        """Return the seed drawn for a take before: that of its last file, else that of its last failure.
+
+        untried: the first seed that the check of a doubtful take has not heard.
+        """
+        seed = None
+        if history is not None and self.rerun.policy != "all":
+            seed = (next_seed if untried else first_seed)(history.good or history.last)
+        if seed is None:
+            return drawn_seed(decision.seeds) if decision.seeds else None
+        return seed if is_free(seed, decision.seeds) else drawn_seed(decision.seeds)
+
+    def _keep(self, job: Job, good: Result, decision: Decision) -> None:
+        history = self.earlier.takes_of(job)[job.take]
+        take, review = job.recorded_take or good.take, decision.review(job.take, good)
+        good = as_approved(replace(good, id=job.id, extra=job.extra or None, take=take, review=review))
+        self.plan.kept.append(Outcome(job, good, before=True))
+        self.plan.mended += [] if history.last == good else [good]
+
+    def _mark(self, take: int, history: History | None, decision: Decision) -> None:
+        """Record a verdict on the file of a take that is not kept, so that it counts whatever happens to this run."""
+        if history is None or history.good is None:
+            return
+        review = decision.review(take, history.good)
+        if review != history.good.review:
+            failed = [history.last] if history.last.failed else []
+            self.plan.mended += [replace(history.good, review=review), *failed]
+
+    # -- approved lines ---------------------------------------------------------------------------------------
+    def _approved(self, line: Utterance, decision: Decision, takes: Mapping[int, History]) -> None:
+        """Keep an approved line as it is. If its file is missing, it is made again, unless it would differ."""
+        assert decision.approved is not None, "called for approved lines"
+        good = takes[decision.approved].good
+        assert good is not None, "only takes with a file are approved"
+        utterance = take_of(line, decision.approved, decision.seeds, good)
+        now = self.fingerprints.of(utterance)
+        changed = _change(utterance.job, good, now, self.out)
+        if changed is not None and not os.path.lexists(self._place(good)):
+            self._restore(replace(utterance, seed=good.seed, fingerprint=now), decision, good, changed)
+            takes = {take: history for take, history in takes.items() if take != decision.approved}
+        elif changed is not None:
+            self._though.append((utterance.job, changed))
+        self._keep_takes(line.job, decision, takes)
+
+    def _restore(self, utterance: Utterance, decision: Decision, good: Result, changed: str) -> None:
+        job = utterance.job
+        if changed != "file missing":
+            reason = f"it is approved, its file is missing and its {changed}: put the file back, or reject the take"
+            self.plan.refused.append((job, OutputError(reason)))
+        elif not self.rerun.selects(job) or self.rerun.policy == "failed":
+            self.plan.left += 1
+        else:
+            review = decision.review(job.take, good)
+            if not good.exact and review is not None:  # it may differ, so that it is to be heard again
+                review = replace(review, verdict=None)
+            self.plan.todo.append(replace(utterance, review=review))
+            self.plan.reasons["file missing"] += 1
+
+    def _keep_takes(self, job: Job, decision: Decision, takes: Mapping[int, History]) -> None:
+        """Keep the approved take and the others that have a file."""
+        for take, history in sorted(takes.items()):
+            good = history.good
+            if good is not None and os.path.lexists(self._place(good)):
+                self._keep(replace(job, take=take, out=self._place(good)), good, decision)
+
+    def _place(self, good: Result) -> Path:
+        return self.out / good.out
 
 
-Beside = Callable[[Job], Iterable[Path]]
-
-
-def nothing(job: Job) -> Iterable[Path]:
-    """Return no additional files; the default of `Beside`."""
-    return ()
-
-
-def check_places(
-    plan: Plan, before: Mapping[str, History], out: Path, rerun: RerunPolicy, beside: Beside = nothing
-) -> None:
-    """Raise OutputError if a file would be replaced that no result describes: it may not be ours.
-
-    beside: further files written for a job, such as subtitles. They are ours if the job's file is.
-    """
-    earlier = _Earlier(before)
-    ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
-    in_the_way = [
-        (job.line, path)
-        for job in (utterance.job for utterance in plan.utterances)
-        if rerun == "changed" or (rerun == "failed" and _failed(earlier.of(job)))
-        if one_name(shown_path(job.out, out)) not in ours
-        for path in (job.out, *beside(job))
-        if os.path.lexists(path) and not os.path.isdir(path)  # a folder is never replaced
-    ]
-    if in_the_way:
-        (_, first), others = min(in_the_way), len(in_the_way) - 1
-        more = f" (and {counted(others, 'other file')})" if others else ""
-        raise OutputError(
-            f"{first}{more} exists but is not in results.jsonl: move it away, choose another folder, "
-            "or use --force to replace it"
-        )
+def _listed(lines: Sequence[tuple[Job, str]]) -> str:
+    shown = ", ".join(f"{job} ({why})" for job, why in lines[:MAX_NAMED])
+    return shown + (f" and {len(lines) - MAX_NAMED} more" if len(lines) > MAX_NAMED else "")
 
 
 def check_retry(out: Path, rerun: RerunPolicy) -> None:
@@ -131,29 +276,13 @@ def check_retry(out: Path, rerun: RerunPolicy) -> None:
         raise InputError(f"--retry-failed: there are no results in {out}; omit it to speak all lines")
 
 
-class _Earlier:
-    """Histories by id, ignoring case as manifests do."""
-
-    def __init__(self, histories: Mapping[str, History]):
-        self._histories = histories
-        self._names = {one_name(identity): history for identity, history in histories.items()}
-
-    def of(self, job: Job) -> History | None:
-        return self._histories.get(job.id) or self._names.get(one_name(job.id))
-
-
-def _failed(history: History | None) -> bool:
-    return history is not None and (history.last.failed or history.last.doubtful)
-
-
-def preview(
-    plan: Plan, out: Path, rerun: RerunPolicy, usual: float | None = None, beside: Beside = nothing
-) -> list[str]:
+def preview(plan: Plan, out: Path, rerun: Rerun, usual: float | None = None, beside: Beside = nothing) -> list[str]:
     """Describe for people what a run would do and how long it would take.
 
     usual: seconds of audio that this machine makes per second, used when the results do not show a speed.
     """
     before = read_history(out)
+    check_approved(plan, before, out, rerun)
     if not os.path.lexists(out / LOCK_NAME):
         check_places(plan, before, out, rerun, beside)
     if not before:
@@ -161,33 +290,21 @@ def preview(
     resume_plan = make_resume_plan(plan, before, out, None, rerun)
     todo_s = sum(utterance.expected_s for utterance in resume_plan.todo)
     if not todo_s:
-        return [str(resume_plan)]
+        return [*resume_plan.notes, str(resume_plan)]
     if speed := pace(history.good for history in before.values() if history.good is not None):
         time = f", about {_time(todo_s, speed, 'the results there')}"
     else:
         time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""
-    return [str(resume_plan), f"about {format_duration(todo_s)} of audio to speak{time}"]
+    return [*resume_plan.notes, str(resume_plan), f"about {format_duration(todo_s)} of audio to speak{time}"]
 
 
 def _time(audio_s: float, speed: float, of: str) -> str:
     return f"{format_duration(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
 
 
-def _seed(history: History | None, *, untried: bool = False) -> int | None:
-    """Return the seed drawn for a line before: that of its last file, else that of its last failure.
-
-    untried: the first seed that the check of a doubtful line has not heard.
-    """
-    if history is None:
-        return None
-    result = history.good or history.last
-    return next_seed(result) if untried else first_seed(result)
-
-
-def _is_doubtful(utterance: Utterance, history: History | None) -> bool:
-    """Whether other seeds may help a line: those of a line with a seed of its own are always the same."""
-    doubtful = history is not None and history.good is not None and history.good.doubtful
-    return doubtful and utterance.job.settings.seed is None
+def _is_doubtful(utterance: Utterance, good: Result | None) -> bool:
+    """Whether other seeds may help a take: those of a line with a seed of its own are always the same."""
+    return good is not None and good.doubtful and utterance.job.settings.seed is None
 
 
 def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out: Path) -> str | None:

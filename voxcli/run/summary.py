@@ -34,6 +34,7 @@ class Summary:
     doubtful: int = 0  # lines of `done` in which the check found a fault
     retried: int = 0
     audio_s: float = 0.0
+    noun: str = "line"  # what is counted
     error: VoxError | None = None  # the first error while making artifacts of the finished files
     model: str = ""
     started: float | None = None
@@ -66,7 +67,7 @@ class Summary:
         left = f", {self.left} left" if self.left else ""
         skipped = f", {self.skipped} without words" if self.skipped else ""
         total = self.done + self.failed + self.skipped + self.left
-        lines = [f"{self.done} of {counted(total, 'line')} done{before}, {self.failed} failed{skipped}{left}"]
+        lines = [f"{self.done} of {counted(total, self.noun)} done{before}, {self.failed} failed{skipped}{left}"]
         wall = self.wall_s
         if self.audio_s and wall:
             lines.append(
@@ -82,6 +83,18 @@ class Summary:
         if self.warned:
             lines.append(f"{self.warned} with warnings (see results.jsonl)")
         return lines
+
+    def next_steps(self, report: Path | None) -> list[str]:
+        """Return what to do about lines that are not right. report: the page that shows all lines."""
+        steps = []
+        if wrong := self.failed + self.doubtful:
+            kinds = " or ".join(kind for kind in ("failed", "doubtful") if getattr(self, kind))
+            steps.append(f"next: add --retry-failed to speak {counted(wrong, f'{kinds} {self.noun}')} again")
+        if report is not None and (self.doubtful or self.warned):
+            steps.append(f"next: judge the lines in {report}; --review redoes rejected ones")
+        elif self.doubtful:
+            steps.append(f"next: add --report FILE.html to judge {counted(self.doubtful, f'doubtful {self.noun}')}")
+        return steps
 
     def one_line(self, result: Result, out: Path) -> str:
         """Describe the result of a run of one line."""

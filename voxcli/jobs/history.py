@@ -1,0 +1,41 @@
+"""What earlier runs recorded about the takes of lines."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from voxcli.files.names import one_name
+from voxcli.jobs.job import Job
+from voxcli.jobs.result import Result
+
+
+@dataclass(frozen=True)
+class History:
+    """Results of one take in earlier runs.
+
+    last:  the last result.
+    good:  the last successful result; None if there is none.
+    """
+
+    last: Result
+    good: Result | None
+
+
+class Earlier:
+    """The takes of earlier runs, by line. Ids ignore case, as manifests do."""
+
+    def __init__(self, histories: Mapping[str, History]):
+        self._takes: defaultdict[str, dict[int, History]] = defaultdict(dict)
+        for history in histories.values():
+            self._takes[history.last.id][history.last.take or 1] = history
+        self._ids = {one_name(identity): identity for identity in self._takes}
+
+    def takes_of(self, job: Job) -> Mapping[int, History]:
+        """Return the histories of a line's takes, by number."""
+        identity = job.id if job.id in self._takes else self._ids.get(one_name(job.id))
+        return self._takes[identity] if identity is not None else {}
+
+    def of(self, job: Job) -> History | None:
+        return self.takes_of(job).get(job.take)
