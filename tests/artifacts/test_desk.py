@@ -279,6 +279,16 @@ def test_takes_are_chosen_approved_and_rejected(window: Browser, tmp_path: Path)
     )
 
 
+def test_the_best_take_is_shown_until_it_is_rejected(window: Browser, tmp_path: Path) -> None:
+    made = line(tmp_path, "fog", "A thick fog.", 1.0)
+    takes = [take(made, 1, status="doubtful", reason="noise"), take(made, 2), take(made, 3, warnings=("quiet",))]
+    window.open(page(tmp_path, takes))
+    assert window.run("return [takeOf(lines[0]).number, lines[0].state]") == [2, "fine"]
+    window.run("decide(lines[0], reject)")
+    window.open(page(tmp_path, takes))
+    assert window.run("return takeOf(lines[0]).number") == 1
+
+
 def test_verdicts_stay_in_the_browser_and_a_new_take_is_open(window: Browser, tmp_path: Path) -> None:
     lines = with_takes(tmp_path)
     made = page(tmp_path, lines)

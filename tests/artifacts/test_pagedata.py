@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +66,22 @@ def test_results_of_one_id_are_takes_of_one_line(tmp_path: Path) -> None:
     assert [made[0] for made in data["lines"]] == ["a", "b"]
     assert [made[:4:3] for made in data["lines"][0][3]] == [[1, "100"], [2, "200"], [3, "300"]]
     assert data["states"][data["lines"][0][2]] == "fine"  # one of its takes is
+
+
+@pytest.mark.parametrize(
+    ("takes", "best"),
+    [
+        ([{}, {}], 0),
+        ([{"status": "doubtful"}, {"warnings": ("quiet",)}, {}], 2),
+        ([{"check": {"wer": 0.2, "cer": 0.1}}, {"check": {"wer": 0.1, "cer": 0.1}}, {"check": {"wer": 0.1}}], 2),
+        ([{"status": "failed"}, {"status": "doubtful"}], 1),
+        ([{"check": {"wer": None, "cer": "?"}}], 0),
+    ],
+)
+def test_the_best_take_is_shown_first(takes: list[dict[str, Any]], best: int, tmp_path: Path) -> None:
+    made = line(tmp_path, "a", "Hello.", 1.0)
+    (found,) = page_data([take(made, number, **values) for number, values in enumerate(takes, 1)], tmp_path)["lines"]
+    assert [*found, *[0] * (11 - len(found))][10] == best
 
 
 def test_a_text_without_words_is_a_pause(tmp_path: Path) -> None:

@@ -126,6 +126,7 @@ def _line(takes: Sequence[tuple[Job, Result]], common: Common) -> list[Any]:
         common.name(next((path.name for path in (job.ref, job.prompt_audio) if path is not None), "")),
         _extra(job.extra),
         _review([result for _, result in takes]),
+        _best([result for _, result in takes]),
     )
 
 
@@ -179,6 +180,17 @@ def _facts(result: Result) -> list[str]:
         "Recording": "; ".join(result.voice_notes),
     }
     return [one_line(f"{title}: {value}") for title, value in values.items() if value]
+
+
+def _best(results: Sequence[Result]) -> int:
+    """Return the place of the take that is shown first: the one with the fewest problems, then errors of words."""
+
+    def rank(place: int) -> tuple[int, float, int]:
+        check = results[place].check or {}
+        errors = sum(value for name in ("wer", "cer") if isinstance(value := check.get(name), int | float))
+        return -STATES.index(_state(results[place])), errors, place
+
+    return min(range(len(results)), key=rank)
 
 
 def _measures(check: Mapping[str, Any]) -> dict[str, str]:

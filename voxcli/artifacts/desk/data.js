@@ -18,11 +18,11 @@ const waveOf = (take) => waves.substr(take.start, take.bars);
 const factsOf = (take) => (take.facts ? names[take.facts].split("\n") : NONE);
 const remarksOf = (take) => (take.remarks ? names[take.remarks].split("\n") : NONE);
 
-function readLine([id, text, state, takes, character, voice, manner, recording, extra, recorded], place) {
+function readLine([id, text, state, takes, character, voice, manner, recording, extra, recorded, best], place) {
   takes = takes.map(readTake);
   recorded = readRecorded(recorded, takes);
   return { place, id, text, state: DATA.states[state], takes, character: names[character || 0], voice: names[voice || 0],
-    manner: names[manner || 0], recording: names[recording || 0], extra: extra || NONE, shown: 0, recorded, review: recorded };
+    manner: names[manner || 0], recording: names[recording || 0], extra: extra || NONE, shown: 0, best: best || 0, recorded, review: recorded };
 }
 
 // A review of an earlier round, as the results have it.
@@ -119,7 +119,9 @@ function restore(line, text) {
 function firstShown(line) {
   const place = line.takes.indexOf(approvedTake(line));
   if (place >= 0) return place;
-  const playable = line.takes.findIndex((take) => canPlay(take) && !isRejected(line, take));
+  const isOpen = (take) => canPlay(take) && !isRejected(line, take);
+  if (isOpen(line.takes[line.best])) return line.best;
+  const playable = line.takes.findIndex(isOpen);
   return playable >= 0 ? playable : Math.max(0, line.takes.findIndex(canPlay));
 }
 
