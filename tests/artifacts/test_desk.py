@@ -14,7 +14,7 @@ import pytest
 from tests.artifacts.browser import BROWSER, DRIVER, MISSING, Browser
 from tests.artifacts.lines import HOSTILE, five, line, page, take
 from voxcli.jobs.job import Job
-from voxcli.jobs.result import Result, skipped
+from voxcli.jobs.result import Result, Review, skipped
 
 TAB, ENTER, ESCAPE, END, HOME = "\ue004", "\ue007", "\ue00c", "\ue010", "\ue011"
 LEFT, UP, RIGHT, DOWN, PAGE_DOWN = "\ue012", "\ue013", "\ue014", "\ue015", "\ue00f"
@@ -80,9 +80,7 @@ def text_of(browser: Browser, name: str) -> str:
 def with_takes(folder: Path) -> list[tuple[Job, Result]]:
     """Make a line of three takes, and one of a single take."""
     first = line(folder, "fog", "A thick fog.", 1.0)
-    takes = [
-        take(first, number, take=number) if hasattr(first[1], "take") else take(first, number) for number in (1, 2, 3)
-    ]
+    takes = [take(first, number, take=number) for number in (1, 2, 3)]
     return [*takes, line(folder, "sun", "The sun is rising.", 1.0, seed=2**62 + 1)]
 
 
@@ -307,6 +305,18 @@ def test_verdicts_stay_in_the_browser_and_a_new_take_is_open(window: Browser, tm
     other = [line(tmp_path / "elsewhere", "fog", "A thick fog.", 1.0)]
     window.open(page(tmp_path / "elsewhere", other))
     assert window.run("return lines.map(verdictOf)") == ["open"]  # another run
+
+
+def test_a_recorded_review_holds_in_any_browser_and_can_be_taken_back(window: Browser, tmp_path: Path) -> None:
+    made = line(tmp_path, "fog", "A thick fog.", 1.0)
+    takes = [take(made, 1, take=1, review=Review("rejected", "better", (100,)))]
+    takes.append(take(made, 2, take=2, review=Review("approved", "better", (100,))))
+    window.open(page(tmp_path, takes))
+    assert window.run("return [verdictOf(lines[0]), takeOf(lines[0]).number]") == ["approved", 2]
+    assert saved(window)["lines"] == {"fog": {"verdict": "approved", "take": 2, "seeds": [100], "note": "better"}}
+    window.run("decide(lines[0], approve); choose(lines[0], 0); decide(lines[0], reject); note(lines[0], '')")
+    window.open(page(tmp_path, takes))
+    assert saved(window)["lines"] == {"fog": {"note": ""}}  # it takes back what the results record
 
 
 def test_review_json_is_saved_and_loaded(window: Browser, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tests.artifacts.lines import five, line, take
 from voxcli.artifacts.pagedata import BARS, LEVELS, MIN_BARS, page_data, times_real_time
 from voxcli.jobs.job import Job
-from voxcli.jobs.result import Result, skipped
+from voxcli.jobs.result import Result, Review, skipped
 
 
 def test_what_a_director_sees_of_each_line(tmp_path: Path) -> None:
@@ -66,6 +66,18 @@ def test_results_of_one_id_are_takes_of_one_line(tmp_path: Path) -> None:
     assert [made[0] for made in data["lines"]] == ["a", "b"]
     assert [made[:4:3] for made in data["lines"][0][3]] == [[1, "100"], [2, "200"], [3, "300"]]
     assert data["states"][data["lines"][0][2]] == "fine"  # one of its takes is
+
+
+def test_a_recorded_review_is_shown(tmp_path: Path) -> None:
+    first, seeds = line(tmp_path, "a", "Hello.", 1.0), (2**62 + 1, 9)
+    lines = [
+        take(first, 1, take=1, review=Review("rejected", "better", seeds)),
+        take(first, 2, take=2, review=Review("approved", "better", seeds)),
+        line(tmp_path, "b", "Good night.", 1.0, review=Review(note="slower")),
+        line(tmp_path, "c", "Good day.", 1.0),
+    ]
+    found = [[*made, *[0] * (10 - len(made))][9] for made in page_data(lines, tmp_path)["lines"]]
+    assert found == [[2, [str(2**62 + 1), "9"], "better"], [0, [], "slower"], 0]
 
 
 @pytest.mark.parametrize(

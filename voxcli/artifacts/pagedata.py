@@ -136,7 +136,7 @@ def _take(place: int, job: Job, result: Result, common: Common) -> list[Any]:
     wave = _wave(job.out, seconds, common.scale) if there else ""
     common.waves.append(wave)
     return _trimmed(
-        _field(result, "take") or place,
+        result.take or place,
         _link(job.out, common.folder) if there else "",
         round(seconds, 3),
         "" if result.seed is None else str(result.seed),  # a number of JavaScript can't hold each of them exactly
@@ -214,16 +214,11 @@ def _review(results: Sequence[Result]) -> list[Any]:
     """Return the review that the results record: the approved take, rejected seeds, a note; empty if there is none."""
     approved, seeds, note = 0, dict[str, None](), ""
     for place, result in enumerate(results, 1):
-        if (review := _field(result, "review")) is not None:
-            approved = (_field(result, "take") or place) if review.verdict == "approved" else approved
+        if (review := result.review) is not None:
+            approved = (result.take or place) if review.verdict == "approved" else approved
             seeds |= dict.fromkeys(map(str, review.seeds))
             note = note or review.note
     return [approved, list(seeds), note] if approved or seeds or note else []
-
-
-def _field(result: Result, name: str) -> Any:
-    """Return a field that only some runs record; None where it is absent."""
-    return getattr(result, name, None)
 
 
 def _character(job: Job) -> str:
