@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from voxcli.terminal import counted, format_duration, nearest, one_line, printable
+from voxcli.terminal import clock, counted, format_duration, nearest, one_line, printable, wrapped
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,17 @@ def test_only_a_near_name_is_a_guess(name: str, meant: str | None) -> None:
 
 def test_no_guess_among_nothing() -> None:
     assert nearest("anna", []) is None
+
+
+@pytest.mark.parametrize(("seconds", "shown"), [(0, "0:00"), (11.9, "0:11"), (725, "12:05"), (3723, "1:02:03")])
+def test_clocks_show_minutes_and_seconds(seconds: float, shown: str) -> None:
+    assert clock(seconds) == shown
+
+
+def test_lines_break_at_spaces_and_paths_stay_whole() -> None:
+    line = "1 min 30 s of audio in 20.0 s: 4.50x real time (demo voice on cpu, float32)"
+    assert wrapped(line, 60) == ["1 min 30 s of audio in 20.0 s: 4.50x real time (demo voice", "  on cpu, float32)"]
+    assert wrapped(line, 80) == [line]
+    path = "next: " + "a" * 70 + "-b.html"
+    assert wrapped(path, 60) == ["next:", f"  {'a' * 70}-b.html"]
+    assert wrapped("", 60) == [""]

@@ -58,6 +58,20 @@ def check_folder() -> int:
     return len(sounds)
 
 
+@pytest.mark.parametrize("number", ENDS)
+def test_an_interrupted_run_reports_how_far_it_came_and_goes_on(number: signal.Signals) -> None:
+    ended = interrupted("write", number, *BATCH)
+    check(ended, number)
+    done = check_folder()
+    assert 1 <= done < LINES
+    assert ended.stderr.splitlines()[-2] == f"voxcpm2: {done} of {LINES} lines done; the same command goes on"
+    again = children.finished([*children.VOXCPM2, *BATCH], stderr=subprocess.PIPE, timeout=300)
+    kept = "1 line" if done == 1 else f"{done} lines"
+    assert f"voxcpm2: {kept} done before and unchanged, {LINES - done} to speak" in again.stderr
+    forced = interrupted("write", number, *BATCH, "--force")
+    assert f" of {LINES} lines done; --force speaks them again\n" in forced.stderr
+
+
 @pytest.mark.parametrize(
     ("moment", "number"),
     [

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +59,31 @@ def test_one_line_describes_a_single_run() -> None:
     line = summary.one_line(OK, Path("a.wav"))
     assert line == "a.wav: 30.0 s of audio in 6.0 s, seed 7 (demo voice on cpu, float32)"
     assert "cut off at 30.0 s" in summary.one_line(replace(OK, stop_reason="length"), Path("a.wav"))
+
+
+@pytest.mark.parametrize(
+    ("counts", "report", "steps"),
+    [
+        ({}, None, []),
+        ({}, "page.html", []),
+        ({"failed": 2}, None, ["next: add --retry-failed to speak 2 failed lines again"]),
+        (
+            {"failed": 1, "doubtful": 1, "noun": "take"},
+            None,
+            [
+                "next: add --retry-failed to speak 2 failed or doubtful takes again",
+                "next: add --report FILE.html to judge 1 doubtful take",
+            ],
+        ),
+        (
+            {"failed": 1, "warned": 1},
+            "page.html",
+            [
+                "next: add --retry-failed to speak 1 failed line again",
+                "next: judge the lines in page.html; --review redoes rejected ones",
+            ],
+        ),
+    ],
+)
+def test_a_run_ends_with_what_to_do_next(counts: dict[str, Any], report: str | None, steps: list[str]) -> None:
+    assert Summary(**counts).next_steps(Path(report) if report else None) == steps
