@@ -18,7 +18,7 @@ def test_settings_are_those_of_jobs() -> None:
 
 
 def test_the_other_options_are_fields_of_a_line() -> None:
-    fields = set(LineFields.model_fields) - {"pause_after"} | {"preset"}
+    fields = set(LineFields.model_fields) - {"pause_after", "takes"} | {"preset"}
     assert set(NAMES) == fields == set(get_type_hints(SpeechOptions))
 
 
