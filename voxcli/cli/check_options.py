@@ -17,6 +17,32 @@ AllowDoubtful = Annotated[bool, option(CHECK, "--allow-doubtful", help="Exit wit
 
 
 @dataclass(frozen=True)
+class SwitchOptions(OptionGroup):
+    """Whether and how often to listen."""
+
+    check: Annotated[
+        bool,
+        option(
+            CHECK,
+            "--check",
+            help="Listen to each file, and speak it again if words are missing, repeated or added or the sound is bad.",
+        ),
+    ] = False
+    check_retries: Annotated[
+        int | None,
+        option(
+            CHECK,
+            "--check-retries",
+            metavar="N",
+            parser=number("--check-retries", int, 0, MAX_RETRIES),
+            show_default=str(RETRIES),
+            help="How often a doubtful line is spoken again, with the next seeds; the best take is kept.",
+        ),
+    ] = None
+    allow_doubtful: AllowDoubtful = False
+
+
+@dataclass(frozen=True)
 class LimitOptions(OptionGroup):
     """The recognizer and the limits."""
 
@@ -68,29 +94,8 @@ class LimitOptions(OptionGroup):
 
 
 @dataclass(frozen=True)
-class CheckOptionGroup(LimitOptions):
-    """The check of what is spoken."""
-
-    check: Annotated[
-        bool,
-        option(
-            CHECK,
-            "--check",
-            help="Listen to each file, and speak it again if words are missing, repeated or added or the sound is bad.",
-        ),
-    ] = False
-    check_retries: Annotated[
-        int | None,
-        option(
-            CHECK,
-            "--check-retries",
-            metavar="N",
-            parser=number("--check-retries", int, 0, MAX_RETRIES),
-            show_default=str(RETRIES),
-            help="How often a doubtful line is spoken again, with the next seeds; the best take is kept.",
-        ),
-    ] = None
-    allow_doubtful: AllowDoubtful = False
+class CheckOptionGroup(LimitOptions, SwitchOptions):
+    """The check of what is spoken. The fields of the last base come first, as in the help."""
 
     def check_options(self) -> CheckOptions | None:
         """The options of the check; None without one. Raises InputError for an option that needs --check."""

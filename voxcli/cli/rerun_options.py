@@ -22,7 +22,7 @@ class RerunOptions(OptionGroup):
 
     force: Annotated[bool, option(RESUME, "--force", help="Speak all lines again, including unchanged ones.")] = False
     retry_failed: Annotated[
-        bool, option(RESUME, "--retry-failed", help="Speak only the lines that failed in an earlier run.")
+        bool, option(RESUME, "--retry-failed", help="Speak only lines that failed or are doubtful.")
     ] = False
     review: Annotated[
         Path | None,
