@@ -42,8 +42,8 @@ def resolve_check_model(named: str | None, notify: Callable[[str], None]) -> Che
             "with --check-model small"
         )
     folder = located(Path(named))
-    if folder.is_dir():
-        if lacking := [name for name in FILES if not (folder / name).is_file()]:
+    if os.path.isdir(folder):
+        if lacking := [name for name in FILES if not os.path.isfile(folder / name)]:
             raise ModelNotFound(f"{named} is no model of faster-whisper: it has no {lacking[0]}")
         return CheckModel(folder.resolve(), folder.resolve().name)
     if named == BUNDLED_NAME and (bundled := _bundled()) is not None:
@@ -54,7 +54,7 @@ def resolve_check_model(named: str | None, notify: Callable[[str], None]) -> Che
 def _bundled() -> Path | None:
     spec = find_spec(BUNDLED)
     folder = Path(spec.origin).parent / "model" if spec is not None and spec.origin is not None else None
-    return folder if folder is not None and all((folder / name).is_file() for name in FILES) else None
+    return folder if folder is not None and all(os.path.isfile(folder / name) for name in FILES) else None
 
 
 def _fetched(named: str, notify: Callable[[str], None]) -> Path:

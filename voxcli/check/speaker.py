@@ -7,6 +7,7 @@ through three LSTM layers. The embedding, 256 numbers, is the mean over overlapp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -37,7 +38,7 @@ def encoder_weights() -> Path | None:
     if spec is None or spec.origin is None:
         return None
     path = Path(spec.origin).with_name("pretrained.pt")
-    return path if path.is_file() else None
+    return path if os.path.isfile(path) else None
 
 
 def similarity(one: Sequence[float], other: Sequence[float]) -> float:

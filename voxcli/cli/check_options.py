@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +11,7 @@ from voxcli.check.options import MAX_RETRIES, RETRIES, CheckOptions
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import CHECK
 from voxcli.cli.values import number, word
-from voxcli.errors import InputError
+from voxcli.errors import InputError, quoted
 
 DEVICES = ("cpu", "cuda")
 AllowDoubtful = Annotated[bool, option(CHECK, "--allow-doubtful", help="Exit with 0 even if the check finds faults.")]
@@ -116,6 +117,6 @@ class CheckOptionGroup(LimitOptions, SwitchOptions):
 
 def check_folder(folder: Path) -> Path:
     """Return a folder of files to check. Raises InputError."""
-    if not folder.is_dir():
-        raise InputError(f"{folder} is not a folder: name one with audio files")
+    if not os.path.isdir(folder):
+        raise InputError(f"{quoted(folder)} is not a folder: name one with audio files")
     return folder

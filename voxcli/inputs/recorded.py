@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,5 +82,5 @@ def _existing(names: list[str], folder: Path, beside: Path) -> Iterator[Path]:
     for name in names:
         for place in (folder, beside):
             path = located(name, place)
-            if path.is_file():
+            if os.path.isfile(path):
                 yield path
