@@ -99,8 +99,8 @@ class Browser:
         """Run the body of a JavaScript function and return its value."""
         return self._send("POST", "/execute/sync", {"script": script, "args": []})
 
-    def wait(self, expression: str, seconds: int = 5) -> None:
-        """Wait until an expression is true, at most so many seconds."""
+    def wait(self, expression: str, seconds: int = 30) -> None:
+        """Wait until an expression is true, for at most `seconds`."""
         self._send("POST", "/timeouts", {"script": 1000 * (seconds + 10)})
         script = (
             f"const done = arguments[0], end = Date.now() + {1000 * seconds};"
