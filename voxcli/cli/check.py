@@ -74,7 +74,7 @@ def check(
     allow_doubtful: AllowDoubtful = False,
     debug: Debug = False,
 ) -> None:
-    """Listen to files that were made before, and compare them with their texts.
+    """Listen to finished files and compare them with their texts.
 
     Prints the name of each doubtful file and the reason. A recognizer transcribes the files: missing, repeated and
     added words are found, and silence, clipping, noise and, with a recording, another voice. The exit code is 1 if a
