@@ -311,7 +311,7 @@ class _Builder:
         named, around_id = (
             self._named.path(values, extension_of(settings.format)) if get("out") is None else (None, None)
         )
-        out = self.outputs.path_for(get("out") or named, identity, settings.format)
+        out = self.outputs.path_for(named if get("out") is None else get("out"), identity, settings.format)
         takes = get("takes", common.takes) or 1
         for take in range(2, min(takes, MAX_TAKES) + 1):
             self.outputs.check(take_path(out, take))
