@@ -47,7 +47,7 @@ _MAYBE_CODE = re.compile(
     r".*[;{(\[]$|\s*[A-Za-z_][\w.\[\]\"']* ?(?:=|\+=|:=|=>) ?\S|\s*#|\s+\S|\s*\w[\w.]*\([^()]*\)$|[^{\n]*\{.*\}$"
 )
 _MARKS_OF_CODE = re.compile(
-    r"\w\([^()\n]*\)\s*[;:{=]|\w\([\"'][^()\n]*\)$|=>|[;{}]\s*$|\s*#include\b|^import [\w.]+ as |^from \S+ import "
+    r"\w\([^()\n]*\) ?[;:{=]|\w\([\"'][^()\n]*\)$|=>|[;{}]$|#include\b|^import [\w.]+ as |^from \S+ import "
 )
 _OPENS, _CLOSES = re.compile(r".*\{$"), re.compile(r"\s*\};?$")
 
@@ -152,7 +152,7 @@ def _is_ini(lines: Sequence[str]) -> bool:
 def _is_code(text: Beginning) -> bool:
     """Whether half of the lines are code, or fewer among others that may be. A single line needs marks of code, too."""
     if len(text.lines) == 1:
-        return bool(_CODE.match(text.lines[0]) and _MARKS_OF_CODE.search(text.lines[0]))
+        return bool(_CODE.match(text.lines[0]) and _MARKS_OF_CODE.search(text.lines[0].rstrip()))
     code = text.count(_CODE)
     maybe = sum(1 for line in text.lines if _CODE.match(line) or _MAYBE_CODE.match(line))
     lines = len(text.lines)
