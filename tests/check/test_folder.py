@@ -15,7 +15,7 @@ from tests.check.stub import COMMAND, spelled
 from voxcli.check.heard import RATE
 from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
-from voxcli.jobs.result import Cue, Result
+from voxcli.jobs.result import Cue, Result, Review
 from voxcli.run.results import ResultLog, read_results
 
 
@@ -54,6 +54,56 @@ def test_results_get_their_check(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert found["a"].words == ((0.0, 0.1, "The"), (0.1, 0.2, "old"), (0.2, 0.3, "clock"), (0.3, 0.4, "stopped."))
     assert run(["check", str(tmp_path), "--allow-doubtful"]) == 0
     assert run(["check", str(tmp_path), "--max-wer", "0.5"]) == 0
+
+
+def test_each_take_gets_its_own_check(tmp_path: Path) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    write(tmp_path / "a.take2.wav", "good")
+    write(tmp_path / "a.take3.wav", "good")
+    approved = Review("approved")
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok", take=1))
+        log.append(Result("a", "a.take2.wav", "Good luck.", "ok", take=2))
+        log.append(Result("a", "a.take3.wav", "Good luck.", "ok", take=3, review=approved))
+    assert run(["check", str(tmp_path)]) == 1
+    with ResultLog(tmp_path) as log:
+        good = [history.good for history in log.history.values()]
+    assert all(result is not None and result.check is not None for result in good)
+    # who has listened overrides the check
+    assert [(one.take, one.status, one.reason) for one in good if one is not None] == [
+        (1, "ok", None),
+        (2, "doubtful", "words are missing: luck"),
+        (3, "ok", None),
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.wav", "lines.jsonl", "results.jsonl", "voice.wav", "notes.txt"])
+def test_nothing_of_the_user_is_overwritten(tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    write(tmp_path / "voice.wav", "good luck " * 7)  # 1.4 s
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "text": "Good luck."}\n')
+    (tmp_path / "notes.txt").write_text("mine")
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"))
+    before = (tmp_path / name).read_bytes()
+    command = [
+        "check",
+        str(tmp_path),
+        "--manifest",
+        str(tmp_path / "lines.jsonl"),
+        "--ref",
+        str(tmp_path / "voice.wav"),
+    ]
+    assert run([*command, "-o", str(tmp_path / name)]) == 2
+    assert (tmp_path / name).read_bytes() == before
+    assert "name another file" in capsys.readouterr().err
+
+
+def test_earlier_checks_are_replaced(tmp_path: Path) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    (tmp_path / "lines.jsonl").write_text('{"id": "a", "text": "Good luck."}\n')
+    for _ in range(2):
+        assert run(["check", str(tmp_path), "--manifest", str(tmp_path / "lines.jsonl")]) == 0
 
 
 def test_a_failure_stays_the_last_result(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ class FileToCheck:
     cues:     when parts of the text are heard; empty: the whole text in the whole file.
     voice:    a recording of the voice that it should have.
     language: of the text; None to guess it.
+    take:     its number, as in its result.
     """
 
     id: str
@@ -35,6 +36,7 @@ class FileToCheck:
     cues: tuple[Cue, ...] = ()
     voice: Path | None = None
     language: str | None = None
+    take: int | None = None
 
 
 def check_files(files: Iterable[FileToCheck], checker: Checker) -> Iterator[tuple[FileToCheck, LineCheck | VoxError]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,7 +16,10 @@ from voxcli.cli.check_options import AllowDoubtful, LimitOptions, check_folder
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import INPUT, OUTPUT, SPEECH, VOICE, Command, examples
 from voxcli.cli.options import Debug, Encoding, InputFormat, notify
-from voxcli.errors import InputError, VoxError
+from voxcli.errors import InputError, VoxError, quoted
+from voxcli.files.names import RESULTS_NAME
+from voxcli.files.read import open_regular
+from voxcli.jobs.job import take_key
 from voxcli.terminal import counted, printable
 
 if TYPE_CHECKING:
@@ -28,6 +32,7 @@ EXAMPLES = examples(
     "voxcpm2 check recordings --manifest lines.csv --map text=Line --allow-doubtful",
 )
 CHECKS_NAME = "check.jsonl"
+MAX_LINE = 1 << 24  # bytes
 
 
 def register(app: typer.Typer) -> None:
@@ -97,6 +102,8 @@ def check(
     else:
         files = _files_of_manifest(manifest, folder, read, ref, tag)
     target = out or (None if manifest is None else folder / CHECKS_NAME)
+    if target is not None:
+        _protect(target, folder, manifest, files)
     doubtful, failed = _check(files, limits, folder, target)
     print(f"{counted(len(files), 'file')} checked, {doubtful} doubtful, {failed} failed", file=sys.stderr)
     if failed or (doubtful and not allow_doubtful):
@@ -117,7 +124,8 @@ def _files_of_results(folder: Path, ref: Path | None, language: str | None) -> l
     if not good:
         raise InputError(f"there are no results in {folder}: name the texts of its files with --manifest FILE")
     return [
-        FileToCheck(result.id, folder / result.out, result.text, result.cues or (), ref, language) for result in good
+        FileToCheck(result.id, folder / result.out, result.text, result.cues or (), ref, language, result.take)
+        for result in good
     ]
 
 
@@ -131,6 +139,35 @@ def _files_of_manifest(
         FileToCheck(line.id, line.path, line.text, (), ref or line.ref, language)
         for line in read_recorded(manifest, folder, read)
     ]
+
+
+def _protect(target: Path, folder: Path, manifest: str | None, files: list[FileToCheck]) -> None:
+    """Raise InputError if the file for checks is an input, or exists and was not made by this command."""
+    from voxcli.inputs.document import STDIN
+    from voxcli.jobs.protected import ProtectedInputs
+
+    inputs = ProtectedInputs()
+    if manifest == STDIN:
+        inputs.add_stream(sys.stdin, "the manifest")
+    elif manifest is not None:
+        inputs.add(Path(manifest), "the manifest")
+    inputs.add(folder / RESULTS_NAME, "the results")
+    for file in files:
+        inputs.add(file.path, "the audio file")
+        if file.voice is not None:
+            inputs.add(file.voice, "the recording")
+    inputs.refuse(target)
+    if os.path.lexists(target) and not _holds_checks(target):
+        raise InputError(f"{quoted(target)} exists and holds no checks: name another file")
+
+
+def _holds_checks(path: Path) -> bool:
+    try:
+        with open_regular(path) as file:
+            line = json.loads(file.readline(MAX_LINE))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(line, dict) and isinstance(line.get("check"), dict)
 
 
 def _check(files: list[FileToCheck], limits: LimitOptions, folder: Path, target: Path | None) -> tuple[int, int]:
@@ -201,13 +238,15 @@ class _Recorder:
         self._stack.__exit__(*exception)
 
     def add(self, file: FileToCheck, found: LineCheck) -> None:
-        history = self._log.history.get(file.id)
+        history = self._log.history.get(take_key(file.id, file.take))
         if history is not None and history.good is not None:
             self._log.append(*_checked(history.good, history.last, found))
 
 
 def _checked(good: Result, last: Result, found: LineCheck) -> Iterator[Result]:
     """Yield a line's result with its check. A later failure stays its last result."""
-    yield found.applied(good)
+    from voxcli.jobs.verdicts import as_approved
+
+    yield as_approved(found.applied(good))
     if last is not good:
         yield last

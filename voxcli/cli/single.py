@@ -16,6 +16,7 @@ from voxcli.errors import InputError, OutputError
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
+    from voxcli.artifacts.subtitles import Subtitles
     from voxcli.check.options import CheckOptions
     from voxcli.cli.check_options import CheckOptionGroup
     from voxcli.cli.options import FileOptions
@@ -49,10 +50,12 @@ def speak(
     if job.settings.bitrate is not None and not has_bitrate(job.format):
         raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
     check_options = check.check_options()
+    kind = None
     if output.subtitles is not None:
         from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
 
-        check_subtitles(subtitles_named(output.subtitles), checked=check_options is not None)
+        kind = subtitles_named(output.subtitles)
+        check_subtitles(kind, checked=check_options is not None)
     if check_options is not None and (server is not None or job.out == STDOUT):
         raise InputError("--check needs the whole audio of a model that is loaded here: name a file, without --server")
     if output.play:
@@ -61,7 +64,7 @@ def speak(
         check_player()
     to_a_file = job.out != STDOUT
     if to_a_file:
-        spoken = _into_file(job, engine, inputs, output, server, check_options)
+        spoken = _into_file(job, engine, inputs, output, server, kind, check_options)
     else:
         spoken = _stream(job, engine, inputs, output, server)
     print(one_line(spoken.line), file=sys.stderr)
@@ -79,18 +82,16 @@ def _into_file(
     inputs: ProtectedInputs,
     output: FileOptions,
     server: str | None,
+    kind: Subtitles | None,
     check: CheckOptions | None,
 ) -> Spoken:
     if output.raw:
         raise InputError("--raw needs -o -: files have a format, see --format")
     inputs.refuse(job.out)
-    kind = None
-    if output.subtitles is not None:
-        from voxcli.artifacts.subtitles import subtitles_named, subtitles_path
+    if kind is not None:
+        from voxcli.artifacts.subtitles import subtitles_path
 
-        kind = subtitles_named(output.subtitles)
-        if kind is not None:
-            inputs.refuse(subtitles_path(job.out, kind))
+        inputs.refuse(subtitles_path(job.out, kind))
     if output.tag:
         job = _tagged(job, output.tag)
     if server is None:
