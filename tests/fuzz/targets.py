@@ -24,7 +24,7 @@ from voxcli.errors import MAX_MESSAGE, AudioError, InputError, ManifestError
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.document import AS_IT_IS, FORMATS, InputOptions
 from voxcli.inputs.manifest import read_manifest
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.sheetcount import Budget, Unreadable
 from voxcli.inputs.sheetguard import Kind, repacked
 from voxcli.inputs.spreadsheet import read_spreadsheet
@@ -135,7 +135,7 @@ def workbook(data: bytes) -> None:
         return
     try:
         for row in read_spreadsheet("lines", packed, kind, Columns(), Remarks()):
-            told_in_a_line(str(row)) if not isinstance(row, RawRow) else json.dumps(row.fields)
+            told_in_a_line(str(row)) if not isinstance(row, InputRow) else json.dumps(row.fields)
     except InputError as error:
         told_in_a_line(str(error))
         return

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from voxcli.errors import Problem
 from voxcli.inputs.captions import read_cues
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 
 
 def cues(text: str, remarks: Remarks | None = None) -> list[tuple[int, str | None, str]]:
     found = []
     for row in read_cues(text, remarks or Remarks()):
-        assert isinstance(row, RawRow), row
+        assert isinstance(row, InputRow), row
         found.append((row.line, row.fields.get("id"), row.fields["text"]))
     return found
 

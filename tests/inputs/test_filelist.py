@@ -6,7 +6,7 @@ import pytest
 
 from voxcli.errors import Problem
 from voxcli.inputs.filelist import is_filelist, read_filelist
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 
 
 def rows(*lines: str) -> list[tuple[str | None, str, dict[str, str]]]:
@@ -14,7 +14,7 @@ def rows(*lines: str) -> list[tuple[str | None, str, dict[str, str]]]:
     assert is_filelist(text)
     found = []
     for row in read_filelist(text, Remarks()):
-        assert isinstance(row, RawRow), row
+        assert isinstance(row, InputRow), row
         found.append((row.fields.get("id"), row.fields["text"], dict(row.extra)))
     return found
 
@@ -58,10 +58,10 @@ def test_a_line_of_another_width_further_down_is_a_problem() -> None:
 def test_a_list_by_command_may_have_lines_of_any_width() -> None:
     first, second, third = read_filelist("a|0|Hello there.\nb\nc|1|Good night.", Remarks())
     assert (first, second) == (
-        RawRow(1, {"id": "a", "text": "Hello there."}, False, {"column 2": "0"}),
+        InputRow(1, {"id": "a", "text": "Hello there."}, False, {"column 2": "0"}),
         Problem(2, "1 cell, the lines before have 3"),
     )
-    assert isinstance(third, RawRow)
+    assert isinstance(third, InputRow)
 
 
 @pytest.mark.parametrize(

@@ -3,14 +3,14 @@ from __future__ import annotations
 import pytest
 
 from voxcli.errors import Problem
-from voxcli.inputs.rows import RawRow, Remarks, read_json, read_json_lines, read_lines
+from voxcli.inputs.rows import InputRow, Remarks, read_json, read_json_lines, read_lines
 
 
-def lines(text: str) -> list[RawRow | Problem]:
+def lines(text: str) -> list[InputRow | Problem]:
     return list(read_json_lines(text, Remarks()))
 
 
-def array(text: str) -> list[RawRow | Problem]:
+def array(text: str) -> list[InputRow | Problem]:
     return list(read_json(text, Remarks()))
 
 
@@ -18,8 +18,8 @@ def test_json_lines_skip_blanks_and_comments_and_keep_line_numbers() -> None:
     remarks = Remarks()
     text = '# a comment\n{"text": "one"}\n\n#no space\n   {"text": "two", "seed": null}'
     assert list(read_json_lines(text, remarks)) == [
-        RawRow(2, {"text": "one"}),
-        RawRow(5, {"text": "two", "seed": None}),
+        InputRow(2, {"text": "one"}),
+        InputRow(5, {"text": "two", "seed": None}),
     ]
     assert remarks.left_out == {"comment line": 2}
 
@@ -39,21 +39,21 @@ def test_a_bad_json_line_is_a_problem_and_the_next_line_is_read(line: str, reaso
     assert isinstance(problem, Problem)
     assert problem.line == 1
     assert reason in problem.message
-    assert row == RawRow(2, {"text": "two"})
+    assert row == InputRow(2, {"text": "two"})
 
 
 def test_nan_is_what_programs_write_for_nothing() -> None:
-    assert lines('{"text": "one", "seed": NaN}') == [RawRow(1, {"text": "one", "seed": None})]
+    assert lines('{"text": "one", "seed": NaN}') == [InputRow(1, {"text": "one", "seed": None})]
 
 
 def test_a_pretty_printed_array_tells_the_line_where_each_object_begins() -> None:
     text = '\n[\n  {\n    "text": "one"\n  },\n  {"text": "two"}, {"text": "three"}\n]\n'
-    assert array(text) == [RawRow(3, {"text": "one"}), RawRow(6, {"text": "two"}), RawRow(6, {"text": "three"})]
+    assert array(text) == [InputRow(3, {"text": "one"}), InputRow(6, {"text": "two"}), InputRow(6, {"text": "three"})]
 
 
 def test_pretty_printed_objects_may_follow_each_other() -> None:
     text = '{\n  "text": "one"\n}\n{\n  "text": "two"\n}\n'
-    assert array(text) == [RawRow(1, {"text": "one"}), RawRow(4, {"text": "two"})]
+    assert array(text) == [InputRow(1, {"text": "one"}), InputRow(4, {"text": "two"})]
     assert array(text + "\n,") == [*array(text), Problem(8, "not JSON: Expecting value at column 1")]
 
 

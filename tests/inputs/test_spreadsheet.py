@@ -13,7 +13,7 @@ from tests.inputs import sheets
 from voxcli.errors import InputError, ManifestError, Problem
 from voxcli.inputs.columns import Columns
 from voxcli.inputs.manifest import Manifest, read_manifest
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.sheetguard import Kind
 from voxcli.inputs.spreadsheet import read_spreadsheet
 from voxcli.jobs.settings import Settings
@@ -56,7 +56,7 @@ def test_numbers_and_truth_values_are_as_one_writes_them() -> None:
     pytest.importorskip("python_calamine")
     data = sheets.xlsx({"A": [["text"], [1984], [0.1], [True], [1e20]]})
     rows = list(read_spreadsheet("a.xlsx", data, "xlsx", Columns(), Remarks()))
-    assert [row.fields["text"] for row in rows if isinstance(row, RawRow)] == ["1984", "0.1", "true", "1e+20"]
+    assert [row.fields["text"] for row in rows if isinstance(row, InputRow)] == ["1984", "0.1", "true", "1e+20"]
 
 
 def test_without_the_package_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from voxcli.errors import Problem
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.ssml import is_ssml, read_ssml
 
 TWO = """<?xml version="1.0"?>
@@ -21,8 +21,8 @@ TWO = """<?xml version="1.0"?>
 def test_each_element_is_a_row_at_its_line() -> None:
     assert is_ssml(TWO)
     assert list(read_ssml(TWO, Remarks())) == [
-        RawRow(3, {"text": '<speak version="1.0"> <p>Hello there.</p> <break time="700ms"/> </speak>'}),
-        RawRow(9, {"text": "<speak>Good &amp; night.</speak>"}),
+        InputRow(3, {"text": '<speak version="1.0"> <p>Hello there.</p> <break time="700ms"/> </speak>'}),
+        InputRow(9, {"text": "<speak>Good &amp; night.</speak>"}),
     ]
 
 

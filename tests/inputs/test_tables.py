@@ -11,11 +11,11 @@ import pytest
 
 from voxcli.errors import Problem
 from voxcli.inputs.columns import Columns
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.tables import DELIMITERS, Layout, find_layout, read_table
 
 
-def rows(text: str, usual: str | None = ",", columns: Columns | None = None) -> list[RawRow | Problem]:
+def rows(text: str, usual: str | None = ",", columns: Columns | None = None) -> list[InputRow | Problem]:
     columns = columns or Columns()
     layout = find_layout(text, columns, usual)
     assert layout is not None
@@ -25,7 +25,7 @@ def rows(text: str, usual: str | None = ",", columns: Columns | None = None) -> 
 def texts(text: str, usual: str = "\t") -> list[str]:
     found = []
     for row in rows(text, usual):
-        assert isinstance(row, RawRow), row
+        assert isinstance(row, InputRow), row
         found.append(row.fields["text"])
     return found
 
@@ -33,15 +33,15 @@ def texts(text: str, usual: str = "\t") -> list[str]:
 def test_csv_as_a_spreadsheet_saves_it() -> None:
     text = 'id,text,seed\n1,"Hello, you",7\n,,\n2,"two\nlines",\n3,last,9'
     assert rows(text) == [
-        RawRow(2, {"id": "1", "text": "Hello, you", "seed": "7"}, typed=False),
-        RawRow(4, {"id": "2", "text": "two\nlines"}, typed=False),
-        RawRow(6, {"id": "3", "text": "last", "seed": "9"}, typed=False),
+        InputRow(2, {"id": "1", "text": "Hello, you", "seed": "7"}, typed=False),
+        InputRow(4, {"id": "2", "text": "two\nlines"}, typed=False),
+        InputRow(6, {"id": "3", "text": "last", "seed": "9"}, typed=False),
     ]
 
 
 def test_a_cell_may_be_as_long_as_a_book_but_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "word " * 100_000
-    expected = [RawRow(2, {"id": "1", "text": text.strip()}, typed=False)]
+    expected = [InputRow(2, {"id": "1", "text": text.strip()}, typed=False)]
     assert rows(f"id,text\n1,{text}") == rows(f"id\ttext\n1\t{text}", "\t") == expected
     monkeypatch.setattr("voxcli.inputs.tables.MAX_CELL", 100)
     assert rows(f"id,text\n1,{text}") == [Problem(2, "not CSV: field larger than field limit (100)")]
@@ -51,14 +51,16 @@ def test_a_cell_may_be_as_long_as_a_book_but_has_an_end(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("delimiter", DELIMITERS)
 @pytest.mark.parametrize("usual", [",", "\t"])
 def test_the_header_tells_the_delimiter_whatever_the_name_says(delimiter: str, usual: str) -> None:
-    expected = [RawRow(2, {"id": "1", "text": "Yes: no"}, typed=False)]
+    expected = [InputRow(2, {"id": "1", "text": "Yes: no"}, typed=False)]
     assert rows(f"id{delimiter}text\n1{delimiter}Yes: no", usual) == expected
 
 
 def test_the_line_of_excel_that_names_the_separator_is_obeyed() -> None:
     for first in ("sep=;", '"sep=;"', "SEP=;"):
-        assert rows(f"{first}\ntext;cfg\nYes, no;2,5\n") == [RawRow(3, {"text": "Yes, no", "cfg": "2.5"}, typed=False)]
-    assert rows("\nsep=^\ntext^id\nYes, no^1\n") == [RawRow(4, {"text": "Yes, no", "id": "1"}, typed=False)]
+        assert rows(f"{first}\ntext;cfg\nYes, no;2,5\n") == [
+            InputRow(3, {"text": "Yes, no", "cfg": "2.5"}, typed=False)
+        ]
+    assert rows("\nsep=^\ntext^id\nYes, no^1\n") == [InputRow(4, {"text": "Yes, no", "id": "1"}, typed=False)]
 
 
 @pytest.mark.parametrize(
@@ -86,16 +88,16 @@ def test_a_broken_table_is_one_problem_with_its_line(text: str, line: int, reaso
 def test_names_in_any_case_with_space_around_them_and_unknown_ones_kept() -> None:
     text = " ID , Text ,Pause After,Notes,\n1,Hello.,1,loud,\n2,Hello, you,1,loud\n"
     assert rows(text) == [
-        RawRow(2, {"id": "1", "text": "Hello.", "pause_after": "1"}, False, {"Notes": "loud"}),
+        InputRow(2, {"id": "1", "text": "Hello.", "pause_after": "1"}, False, {"Notes": "loud"}),
         Problem(3, "5 cells, the header has 4: quote a cell with the delimiter"),
     ]
-    assert rows(",text\n0,Hello.\n") == [RawRow(2, {"text": "Hello."}, False, {"column 1": "0"})]
+    assert rows(",text\n0,Hello.\n") == [InputRow(2, {"text": "Hello."}, False, {"column 1": "0"})]
 
 
 def test_columns_by_other_names() -> None:
     columns = Columns({"text": "Line", "voice": "Character"})
     text = "Character,LINE,Text\nanna,Hello.,Hola.\n"
-    assert rows(text, columns=columns) == [RawRow(2, {"voice": "anna", "text": "Hello."}, False, {"Text": "Hola."})]
+    assert rows(text, columns=columns) == [InputRow(2, {"voice": "anna", "text": "Hello."}, False, {"Text": "Hola."})]
     (problem,) = rows("Character,Lines\nanna,Hello.", columns=columns)
     assert problem == Problem(1, "--map text=Line: no such column; the first line is 'Character', 'Lines'")
 
@@ -106,7 +108,7 @@ def test_an_unknown_column_is_refused_where_that_is_asked_for() -> None:
 
 
 def test_an_empty_text_is_a_row_of_its_own_and_short_rows_are_too() -> None:
-    assert [row.fields for row in rows("id,text\na,Hello.\nb,\nc\n") if isinstance(row, RawRow)] == [
+    assert [row.fields for row in rows("id,text\na,Hello.\nb,\nc\n") if isinstance(row, InputRow)] == [
         {"id": "a", "text": "Hello."},
         {"id": "b", "text": ""},
         {"id": "c", "text": ""},
@@ -116,26 +118,26 @@ def test_an_empty_text_is_a_row_of_its_own_and_short_rows_are_too() -> None:
 @pytest.mark.parametrize("nothing", ["NaN", "nan", "NA", "<NA>", "null", "None", "N/A", "#N/A"])
 def test_what_programs_write_for_nothing_is_nothing_where_it_may_be(nothing: str) -> None:
     text = f"id,text,seed,voice\na,{nothing},{nothing},{nothing}\n"
-    assert rows(text) == [RawRow(2, {"id": "a", "text": nothing}, typed=False)]
+    assert rows(text) == [InputRow(2, {"id": "a", "text": nothing}, typed=False)]
 
 
 def test_na_may_be_an_id() -> None:
     assert rows("id,text\nNA,Namibia.\nnan,None.\n") == [
-        RawRow(2, {"id": "NA", "text": "Namibia."}, typed=False),
-        RawRow(3, {"text": "None."}, typed=False),
+        InputRow(2, {"id": "NA", "text": "Namibia."}, typed=False),
+        InputRow(3, {"text": "None."}, typed=False),
     ]
 
 
 def test_decimal_commas_between_semicolons() -> None:
     text = "id;text;cfg;pause_after;seed\na;Hello, 2,5 friends;2,5;0,75;7\nb;Bye;2.0;1;8\n"
     assert rows(text) == [
-        RawRow(2, {"id": "a", "text": "Hello, 2,5 friends", "cfg": "2.5", "pause_after": "0.75", "seed": "7"}, False),
-        RawRow(3, {"id": "b", "text": "Bye", "cfg": "2.0", "pause_after": "1", "seed": "8"}, False),
+        InputRow(2, {"id": "a", "text": "Hello, 2,5 friends", "cfg": "2.5", "pause_after": "0.75", "seed": "7"}, False),
+        InputRow(3, {"id": "b", "text": "Bye", "cfg": "2.0", "pause_after": "1", "seed": "8"}, False),
     ]
     assert rows("text;seed\na;1.500\n") == [
         Problem(2, "seed: '1.500' may be a fraction or thousands: write it without the point, or with a comma")
     ]
-    assert rows("text,cfg\na,1.500\n") == [RawRow(2, {"text": "a", "cfg": "1.500"}, False)]
+    assert rows("text,cfg\na,1.500\n") == [InputRow(2, {"text": "a", "cfg": "1.500"}, False)]
 
 
 # Tab-separated data mostly has no quoting.
@@ -267,5 +269,5 @@ def test_a_quotation_over_two_lines_is_two_lines_or_reported(text: str, texts: l
     layout = find_layout(text, columns)
     assert layout is not None
     rows = list(read_table(text, layout, columns, remarks))
-    assert [row.fields["text"] for row in rows if isinstance(row, RawRow)] == texts
+    assert [row.fields["text"] for row in rows if isinstance(row, InputRow)] == texts
     assert remarks.notes == notes

@@ -52,18 +52,15 @@ class TextOptions(OptionGroup):
         return self._read_document()
 
     def _read_document(self) -> str:
-        from voxcli.inputs.columns import Columns
-        from voxcli.inputs.document import STDIN, InputOptions, describe, format_named, notes, open_document, read_prose
-        from voxcli.inputs.rows import Remarks
+        from voxcli.inputs.document import STDIN, InputOptions, format_named, open_document
 
         options = InputOptions(format_named(self.input_format), self.encoding)
-        columns, remarks = Columns(), Remarks()
-        document = open_document(STDIN if self.file is None else str(self.file), MAX_BYTES, options, columns)
-        text = read_prose(document, remarks)
-        found = notes(remarks, columns)
+        document = open_document(STDIN if self.file is None else str(self.file), MAX_BYTES, options)
+        text = document.prose()
+        notes = document.notes()
         if document.format != "text" or document.encoding is not None:
-            found.insert(0, describe(document, None, remarks))
-        for note in found:
+            notes.insert(0, document.description(None))
+        for note in notes:
             notify(f"{document.name}: {note}")
         return text
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from voxcli.errors import Problem
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 
 _TIME = r"(?:\d{1,3}:)?\d{1,2}:\d{1,2}[.,]\d{1,3}"
 _TIMING = re.compile(rf"[ \t]*{_TIME}[ \t]*-->[ \t]*{_TIME}(?:[ \t].*)?")
@@ -29,7 +29,7 @@ def is_timing(line: str) -> bool:
     return _TIMING.fullmatch(line) is not None
 
 
-def read_cues(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_cues(text: str, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Yield a row for each cue, without an id if the names are not unique: the lines are then numbered in order."""
     cues: list[Cue] = []
     for cue in _cues(text):
@@ -43,7 +43,7 @@ def read_cues(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
     named = len(names) == len(cues) and "" not in names and all(len(name) <= 200 for name in names)
     for cue in cues:
         fields: dict[str, Any] = {"id": cue.name, "text": cue.text} if named else {"text": cue.text}
-        yield RawRow(cue.line, fields)
+        yield InputRow(cue.line, fields)
 
 
 def _cues(text: str) -> Iterator[Cue | Problem]:

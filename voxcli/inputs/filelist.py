@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from pathlib import PurePosixPath
 
 from voxcli.errors import Problem
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.terminal import counted
 
 MAX_COLUMNS = 8
@@ -41,7 +41,7 @@ def is_filelist(text: str) -> bool:
     )
 
 
-def read_filelist(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_filelist(text: str, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Yield its rows. The id is the file name without folder and suffix; columns that are not spoken are `extra`."""
     rows = list(_sample(text))
     width = len(rows[0]) if rows else 0
@@ -67,7 +67,7 @@ def read_filelist(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
         extra = {remarks.names[each]: cells[each] for each in range(1, width) if each != place and cells[each]}
         identity = _identity(cells[0], whole)
         fields = {"id": identity, "text": cells[place]} if identity else {"text": cells[place]}
-        yield RawRow(number, fields, False, extra)
+        yield InputRow(number, fields, False, extra)
 
 
 def _sample(text: str) -> Iterator[list[str]]:

@@ -19,12 +19,12 @@ from voxcli.files.located import located
 from voxcli.files.names import one_name, unusable_name
 from voxcli.inputs.cast import COLUMN, Cast
 from voxcli.inputs.columns import Columns, likely_text
-from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, describe, notes, open_document, read_rows
+from voxcli.inputs.document import AS_IT_IS, STDIN, InputOptions, open_document
 from voxcli.inputs.lexicon import read_lexicon
 from voxcli.inputs.naming import Names
 from voxcli.inputs.presets import preset_path, read_preset
 from voxcli.inputs.problems import Problems, faults_of
-from voxcli.inputs.rows import RawRow, Remarks, row_of
+from voxcli.inputs.rows import InputRow, row_of
 from voxcli.inputs.schema import FIELD_NAMES, Row
 from voxcli.inputs.values import with_numbers
 from voxcli.jobs.gc_pause import gc_paused
@@ -112,18 +112,17 @@ def read_manifest(
     if defaults.lexicon is not None and defaults.lexicon.source is not None:
         inputs.add(defaults.lexicon.source, "the lexicon")
     known = (*((COLUMN,) if defaults.cast is not None else ()), *Names(defaults.name_template, defaults.tags).columns)
-    columns, remarks = Columns(options.mapping, strict=options.strict, known=known), Remarks()
-    document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
-    builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, columns)
+    document = open_document(source, MAX_BYTES, options, "the manifest ", known)
+    builder = _Builder(document.folder, OutputFolder(out), defaults, inputs, document.columns)
     with gc_paused():
-        for row in read_rows(document, columns, remarks):
+        for row in document.rows():
             builder.add(row)
         builder.finish()
-    found = notes(remarks, columns)
+    notes = document.notes()
     if not builder.jobs and not builder.problems:
-        builder.problems.add(0, f"no lines to speak ({found[0]})" if found else "no lines to speak")
+        builder.problems.add(0, f"no lines to speak ({notes[0]})" if notes else "no lines to speak")
     builder.check(document.name)
-    return Manifest(builder.jobs, document.name, describe(document, len(builder.jobs), remarks), tuple(found))
+    return Manifest(builder.jobs, document.name, document.description(len(builder.jobs)), tuple(notes))
 
 
 def jobs_of_rows(
@@ -177,35 +176,29 @@ class _Builder:
         self._lexicon = lru_cache(maxsize=64)(self._read_lexicon)
         self._preset = lru_cache(maxsize=64)(self._load_preset)
 
-    def add(self, raw: RawRow | Problem) -> None:
+    def add(self, row: InputRow | Problem) -> None:
         self._rows += 1
-        if isinstance(raw, Problem):
-            self.problems.add(raw.line, raw.message, raw.message[:20])
+        if isinstance(row, Problem):
+            self.problems.add(row.line, row.message, row.message[:20])
             return
-        fields, extra = raw.fields, raw.extra
         try:
-            if raw.typed and (self.columns.mapping or not fields.keys() <= FIELDS):
-                fields, extra = self._split(raw)
-            row = self._checked(fields, raw.typed)
+            if row.typed and (self.columns.mapping or not row.fields.keys() <= FIELDS):
+                row = self._split(row)
+            row = self._of_character(row._replace(fields=self._checked(row)))
+            job = self._job(row)
         except ValidationError as error:
-            for fault in faults_of(error, fields, Row):
-                self.problems.add(raw.line, fault.message, fault.kind)
-            if self.of_a_file and "text" not in fields and (likely := likely_text(extra)):
+            for fault in faults_of(error, row.fields, Row):
+                self.problems.add(row.line, fault.message, fault.kind)
+            if self.of_a_file and "text" not in row.fields and (likely := likely_text(row.extra)):
                 self.problems.add(
-                    raw.line, f"is {quoted(likely)} the text? Then --map text={shortened(likely)}", likely
+                    row.line, f"is {quoted(likely)} the text? Then --map text={shortened(likely)}", likely
                 )
             return
         except InputError as error:
-            self.problems.add(raw.line, str(error))
-            return
-        try:
-            row, character = self._of_character(row, raw.line, extra)
-            job = self._job(row, raw.line, extra, character)
-        except InputError as error:
-            self.problems.add(raw.line, str(error))
+            self.problems.add(row.line, str(error))
             return
         self.jobs.append(job)
-        self._claim(job, names_its_file="out" in row or self._named.template is not None)
+        self._claim(job, names_its_file="out" in row.fields or self._named.template is not None)
 
     def _claim(self, job: Job, names_its_file: bool) -> None:
         """Refuse an id or a file that another line has. A file named after a refused id is no second problem."""
@@ -223,16 +216,18 @@ class _Builder:
             if taken is not None:
                 self._refuse(job, f"is already that of {_named(taken)}", f"output {quoted(path.name)}")
 
-    def _split(self, raw: RawRow) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    def _split(self, row: InputRow) -> InputRow:
         """Separate the fields of a JSON object, by their own names, from all else. Tables do this for their header."""
-        fields, extra = self.columns.split(raw.fields)
-        if not self.columns.strict:
-            return fields, extra
-        known = {name: value for name, value in extra.items() if self.columns.is_known(name)}
-        return fields | {name: value for name, value in extra.items() if name not in known}, known
+        fields, extra = self.columns.split(row.fields)
+        if self.columns.strict:
+            known = {name: value for name, value in extra.items() if self.columns.is_known(name)}
+            fields |= {name: value for name, value in extra.items() if name not in known}
+            extra = known
+        return row._replace(fields=fields, extra=extra)
 
-    def _checked(self, fields: Mapping[str, Any], typed: bool) -> Mapping[str, Any]:
+    def _checked(self, row: InputRow) -> Mapping[str, Any]:
         """Validate fields; None is no value, quoted numbers and whole floats are numbers. Raises ValidationError."""
+        fields, typed = row.fields, row.typed
         if typed and None in fields.values():  # but a text that is null is there, and empty
             fields = {name: value for name, value in fields.items() if value is not None or name == "text"}
             if fields.get("text", "") is None:
@@ -265,22 +260,20 @@ class _Builder:
         for found in self.inputs.temporary():
             self._refuse(str(found), "has a name of temporary files, which the run removes: rename it")
 
-    def _of_character(
-        self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any]
-    ) -> tuple[Mapping[str, Any], str]:
-        """Return a line with the fields of its character, and that, if there is a cast and the line names one."""
+    def _of_character(self, row: InputRow) -> InputRow:
+        """Return a row with its character and the fields of that, if there is a cast and the row names one."""
         cast = self.defaults.cast
         if cast is None:
-            return row, ""
-        character = next((value for name, value in extra.items() if field_key(name) == COLUMN), None)
+            return row
+        character = next((value for name, value in row.extra.items() if field_key(name) == COLUMN), None)
         if character in (None, ""):
-            return row, ""
+            return row
         self._characters = True
         try:
-            return cast.fields(row, str(character)), str(character)
+            return row._replace(fields=cast.fields(row.fields, str(character)), character=str(character))
         except KeyError:
-            self._strangers.setdefault(str(character), []).append(line)
-            return row, ""
+            self._strangers.setdefault(str(character), []).append(row.line)
+            return row
 
     def check(self, name: str) -> None:
         """Raises ManifestError when there are problems."""
@@ -291,23 +284,24 @@ class _Builder:
         line, name = (owner.line, f"output {quoted(owner.out.name)}") if isinstance(owner, Job) else (0, owner)
         self.problems.add(line, f"{what or name} {why}")
 
-    def _job(self, row: Mapping[str, Any], line: int, extra: Mapping[str, Any], character: str) -> Job:
-        get, common = row.get, self.defaults
+    def _job(self, row: InputRow) -> Job:
+        fields, common = row.fields, self.defaults
+        get = fields.get
         identity = get("id") or f"{self._rows:05d}"
-        values = {name: row[name] for name in row.keys() & NAMES}
-        if "preset" in row:
-            values = self._preset(row["preset"]) | values
+        values = {name: fields[name] for name in fields.keys() & NAMES}
+        if "preset" in fields:
+            values = self._preset(fields["preset"]) | values
         settings = common.settings.updated(values)
         pause_after = get("pause_after", common.pause_after)
         if "\0" in identity:
             raise InputError(f"id {quoted(identity)} contains a NUL character")
         # a line's recordings override the command's named voice, and its named voice the command's recordings
-        voice = None if "ref" in row or "prompt_audio" in row else common.voice
+        voice = None if "ref" in fields or "prompt_audio" in fields else common.voice
         if get("voice"):
-            voice, common = self._voice(row["voice"]), self._alone
+            voice, common = self._voice(fields["voice"]), self._alone
         # a line that continues a recording ignores the description of the command
-        control = None if "prompt_audio" in row or "prompt_text" in row else common.control
-        values = self._named.values(identity, line, row, extra)
+        control = None if "prompt_audio" in fields or "prompt_text" in fields else common.control
+        values = self._named.values(identity, row)
         named, around_id = (
             self._named.path(values, extension_of(settings.format)) if get("out") is None else (None, None)
         )
@@ -315,40 +309,40 @@ class _Builder:
         takes = get("takes", common.takes) or 1
         for take in range(2, min(takes, MAX_TAKES) + 1):
             self.outputs.check(take_path(out, take))
-        format = self._format(row, out, settings.format)
+        format = self._format(fields, out, settings.format)
         if self.of_a_file and get("bitrate") is not None and not has_bitrate(format):
             raise InputError(f"bitrate needs a format with a bitrate: ogg, opus or mp3, not {format}")
         job = Job(
             id=identity,
-            text=row["text"],
+            text=fields["text"],
             out=out,
             format=format,
-            ref=self._path(row["ref"], "ref") if get("ref") else common.ref,
-            prompt_audio=self._path(row["prompt_audio"], "prompt_audio")
+            ref=self._path(fields["ref"], "ref") if get("ref") else common.ref,
+            prompt_audio=self._path(fields["prompt_audio"], "prompt_audio")
             if get("prompt_audio")
             else common.prompt_audio,
             prompt_text=get("prompt_text") or common.prompt_text,
             control=get("control") or control,
             voice=voice,
             settings=settings,
-            lexicon=self._lexicon(row["lexicon"]) if get("lexicon") else common.lexicon,
+            lexicon=self._lexicon(fields["lexicon"]) if get("lexicon") else common.lexicon,
             pause_after=PAUSE_AFTER if pause_after is None else pause_after,
             takes=takes,
-            line=line,
-            character=character,
+            line=row.line,
+            character=row.character,
             numbered=get("id") is None,
             around_id=around_id,
-            extra=extra,
+            extra=row.extra,
         )
         tags = self._named.tags
         return job if tags is None else replace(job, tags=tags.of(job, values))
 
-    def _format(self, row: Mapping[str, Any], out: Path, named: str | None) -> str:
-        if "out" not in row:
+    def _format(self, fields: Mapping[str, Any], out: Path, named: str | None) -> str:
+        if "out" not in fields:
             return named or DEFAULT_FORMAT
         # a format of the line must fit its file; one for all lines applies where it fits
         fits = named is not None and extension_of(named) == out.suffix.lower()
-        return format_of(out, row.get("format") or (named if fits else None))
+        return format_of(out, fields.get("format") or (named if fits else None))
 
     def _resolve(self, name: str, field: str) -> Path:
         path = located(name, self.folder)

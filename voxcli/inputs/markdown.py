@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
@@ -34,10 +34,10 @@ class Block(NamedTuple):
     item: bool = False
 
 
-def read_markdown(text: str, remarks: Remarks) -> Iterator[RawRow]:
+def read_markdown(text: str, remarks: Remarks) -> Iterator[InputRow]:
     """A row for each block."""
     for block in blocks(text, remarks):
-        yield RawRow(block.line, {"text": block.text})
+        yield InputRow(block.line, {"text": block.text})
 
 
 def read_whole(text: str, remarks: Remarks) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from voxcli.errors import quoted
 from voxcli.files.names import safe_name
+from voxcli.inputs.rows import InputRow
 from voxcli.jobs.tags import Tags
 from voxcli.jobs.template import Template, field_key
 from voxcli.terminal import nearest
@@ -29,12 +30,12 @@ class Names:
         """The columns that are used, by `field_key`."""
         return (*self._used, *((TITLE,) if self.tags is not None else ()))
 
-    def values(self, identity: str, line: int, row: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, str]:
-        """Return the fields of a line that are used, by `field_key`: its own, and further columns."""
+    def values(self, identity: str, row: InputRow) -> dict[str, str]:
+        """Return the fields of a row that are used, by `field_key`: its own, and further columns."""
         if not self.columns:
             return {}
-        given = {field_key(name): value for fields in (extra, row) for name, value in fields.items()}
-        given |= {ID: identity, LINE: line, TAKE: 1}
+        given = {field_key(name): value for fields in (row.extra, row.fields) for name, value in fields.items()}
+        given |= {ID: identity, LINE: row.line, TAKE: 1}
         self._seen |= given.keys()
         return {name: _text(given.get(name)) for name in self.columns}
 

@@ -12,9 +12,9 @@ from voxcli.audio.formats import EXTENSIONS
 from voxcli.errors import InputError, ManifestError, Problem, quoted
 from voxcli.files.located import located
 from voxcli.inputs.columns import Columns
-from voxcli.inputs.document import InputOptions, open_document, read_rows
+from voxcli.inputs.document import InputOptions, open_document
 from voxcli.inputs.manifest import MAX_BYTES
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow
 
 __all__ = ["RecordedLine", "read_recorded"]
 
@@ -40,16 +40,15 @@ def read_recorded(source: str, folder: Path, options: InputOptions) -> list[Reco
 
     Raises InputError if it can't be read, ManifestError with all rows that have no text or no file.
     """
-    columns, remarks = Columns(options.mapping, strict=options.strict, known=FILES), Remarks()
-    document = open_document(source, MAX_BYTES, options, columns, "the manifest ")
+    document = open_document(source, MAX_BYTES, options, "the manifest ", known=FILES)
     lines: list[RecordedLine] = []
     problems: list[Problem] = []
-    for number, row in enumerate(read_rows(document, columns, remarks), 1):
+    for number, row in enumerate(document.rows(), 1):
         try:
             if isinstance(row, Problem):
                 problems.append(row)
             else:
-                lines.append(_line(row, number, columns, folder, document.folder))
+                lines.append(_line(row, number, document.columns, folder, document.folder))
         except InputError as error:
             problems.append(Problem(row.line, str(error)))
     if not lines and not problems:
@@ -59,7 +58,7 @@ def read_recorded(source: str, folder: Path, options: InputOptions) -> list[Reco
     return lines
 
 
-def _line(row: RawRow, number: int, columns: Columns, folder: Path, beside: Path) -> RecordedLine:
+def _line(row: InputRow, number: int, columns: Columns, folder: Path, beside: Path) -> RecordedLine:
     fields, extra = columns.split({**row.extra, **row.fields})
     text = fields.get("text")
     if not isinstance(text, str) or not text.strip():

@@ -1,4 +1,4 @@
-"""Read the text of a manifest as raw rows with line numbers: JSON Lines, JSON, or one text per line.
+"""Read the text of a manifest as rows with line numbers: JSON Lines, JSON, or one text per line.
 
 This module knows the formats but no fields: a row is a mapping, or a Problem.
 """
@@ -18,17 +18,19 @@ SPACE = re.compile(r"[ \t\n]*")
 NOTHING: Mapping[str, Any] = {}
 
 
-class RawRow(NamedTuple):
-    """The unchecked fields at `line` (from 1).
+class InputRow(NamedTuple):
+    """The fields at `line` (from 1), unchecked as a reader yields them.
 
-    typed:  values have types, as in JSON; else all are text.
-    extra:  names known to be no field. `fields` may hold more of them if its names have not been checked.
+    typed:      values have types, as in JSON; else all are text.
+    extra:      names known to be no field. `fields` may hold more of them if its names have not been checked.
+    character:  of a cast, who speaks it; empty without one.
     """
 
     line: int
     fields: Mapping[str, Any]
     typed: bool = True
     extra: Mapping[str, Any] = NOTHING
+    character: str = ""
 
 
 class Remarks:
@@ -45,13 +47,13 @@ class Remarks:
         self.notes: list[str] = []
 
 
-def read_lines(text: str, remarks: Remarks) -> Iterator[RawRow]:
+def read_lines(text: str, remarks: Remarks) -> Iterator[InputRow]:
     """Read plain text: a row for each line that is not blank. A comment begins with `#` and a space."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("#") and not line[1:2].strip():
             remarks.left_out["comment line"] += 1
         elif line := line.strip():
-            yield RawRow(number, {"text": line})
+            yield InputRow(number, {"text": line})
     if broken := len(_BROKEN_WORD.findall(text)):
         lines = "1 line ends" if broken == 1 else f"{broken} lines end"
         remarks.notes.append(f"{lines} inside a word: `voxcpm2 synth --file` joins the lines of a wrapped text")
@@ -66,7 +68,7 @@ def _constant(name: str) -> None:
 DECODER = json.JSONDecoder(parse_constant=_constant)
 
 
-def read_json_lines(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_json_lines(text: str, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Read JSON Lines: a row for each line. Lines that begin with `#` are comments."""
     for number, line in enumerate(text.split("\n"), 1):
         line = line.strip()
@@ -84,7 +86,7 @@ def read_json_lines(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
             yield Problem(number, f"not JSON: {_reason(error)}")
 
 
-def read_json(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_json(text: str, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Read a JSON array of objects, or a sequence of objects. Each may span several lines."""
     position, line, counted = SPACE.match(text, 0).end(), 1, 0  # type: ignore[union-attr]
     array = text.startswith("[", position)
@@ -114,19 +116,19 @@ def read_json(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
         yield Problem(text.count("\n", 0, rest) + 1, "text after the end of the JSON array")
 
 
-def row_of(line: int, value: object) -> RawRow | Problem:
+def row_of(line: int, value: object) -> InputRow | Problem:
     """Return a row that a program gives instead of a file."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         return Problem(line, f'expected a mapping like {{"text": "..."}}, not {quoted(value)}')
-    return RawRow(line, value)
+    return InputRow(line, value)
 
 
-def _object(line: int, value: object, source: str) -> RawRow | Problem:
+def _object(line: int, value: object, source: str) -> InputRow | Problem:
     if not isinstance(value, dict):
         return Problem(line, f'expected a JSON object like {{"text": "..."}}, not {type(value).__name__}')
     if "\\u" in source and any("\ud800" <= char <= "\udfff" for char in json.dumps(value, ensure_ascii=False)):
         return Problem(line, "half of a surrogate pair (\\ud800 to \\udfff) is no character")
-    return RawRow(line, value)
+    return InputRow(line, value)
 
 
 def _reason(error: Exception) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from voxcli.errors import InputError, Problem, quoted, reason_of
 from voxcli.extras import install_hint
 from voxcli.inputs.columns import Columns
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.sheetcount import Unreadable
 from voxcli.inputs.sheetguard import Kind, repacked
 from voxcli.inputs.tables import RowReader
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def read_spreadsheet(
     name: str, data: bytes, kind: Kind, columns: Columns, remarks: Remarks
-) -> Iterator[RawRow | Problem]:
+) -> Iterator[InputRow | Problem]:
     """Yield the rows of the first sheet that has a text column. Raises InputError if it can't be opened."""
     with _readable(name):
         chosen, others = _choose(_open(name, data, kind), columns)

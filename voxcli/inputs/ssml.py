@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from voxcli.errors import Problem
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 
 _PROLOG = r"(?:\s|<\?[^<>]{0,500}\?>|<!DOCTYPE[^<>]{0,500}>|<!--(?:[^-]|-(?!->))*-->)*"
 _START = re.compile(rf"{_PROLOG}<speak\b", re.IGNORECASE)
@@ -19,14 +19,14 @@ def is_ssml(text: str) -> bool:
     return bool(_START.match(text)) and not _OUTSIDE.sub("", _DOCUMENT.sub("", text))
 
 
-def read_ssml(text: str, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_ssml(text: str, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Yield a row for each `<speak>` element. Line ends are plain white space in XML."""
     if not is_ssml(text):
         yield Problem(1, "not SSML: it must consist of <speak> elements, each with its closing tag")
         return
     for found in _DOCUMENT.finditer(text):
         words = " ".join("".join(_outside_comments(found[0])).split())
-        yield RawRow(text.count("\n", 0, found.start()) + 1, {"text": words})
+        yield InputRow(text.count("\n", 0, found.start()) + 1, {"text": words})
 
 
 def _outside_comments(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from voxcli.errors import InputError, Problem
 from voxcli.inputs.columns import Columns, Header
-from voxcli.inputs.rows import RawRow, Remarks
+from voxcli.inputs.rows import InputRow, Remarks
 from voxcli.inputs.values import MISSING, MISSING_IDS, NUMBERS, decimal_point
 from voxcli.terminal import counted
 
@@ -112,7 +112,7 @@ def _is_even(text: str, layout: Layout, width: int) -> bool:
     return True
 
 
-def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) -> Iterator[RawRow | Problem]:
+def read_table(text: str, layout: Layout, columns: Columns, remarks: Remarks) -> Iterator[InputRow | Problem]:
     """Yield the rows of a table. The last may be a Problem, if what follows can't be separated from it."""
     reader: RowReader | None = None
     tall: list[int] = []
@@ -148,7 +148,7 @@ class RowReader:
         self.numbers = [name for name in self.names if name in NUMBERS] if delimiter in ";\t" else []
         self.strict_points = delimiter == ";"
 
-    def row(self, line: int, values: Sequence[str]) -> RawRow | Problem:
+    def row(self, line: int, values: Sequence[str]) -> InputRow | Problem:
         """Return a row. values: its stripped cells, at least one of them not empty."""
         count = len(values)
         if count > self.header.width and any(values[self.header.width :]):
@@ -168,9 +168,9 @@ class RowReader:
                 except ValueError as error:
                     return Problem(line, f"{name}: {error}")
         if not self.header.extra:
-            return RawRow(line, fields, typed=False)
+            return InputRow(line, fields, typed=False)
         extra = {name: values[place] for place, name in self.header.extra if values[place]}
-        return RawRow(line, fields, False, extra)
+        return InputRow(line, fields, False, extra)
 
 
 def _is_missing(name: str, cell: str) -> bool:
