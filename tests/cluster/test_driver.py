@@ -29,7 +29,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Plan, Utterance, make_plan
 from voxcli.jobs.result import Outcome
 from voxcli.jobs.settings import Settings
-from voxcli.run.results import ResultLog, read_history, read_results
+from voxcli.run.results import ResultLog, read_earlier, read_results
 from voxcli.run.resume import ResumePlan, make_resume_plan
 from voxcli.run.session import Session
 
@@ -397,7 +397,7 @@ def test_a_lost_file_comes_back_as_it_was_though_the_first_try_fails(tiny_checkp
     plan = make_plan([Job(name, f"Line {name}.", tmp_path / f"{name}.wav", settings=BRIEF) for name in "abc"])
 
     def again(**values: Any) -> ResumePlan:
-        resume_plan = make_resume_plan(plan, read_history(tmp_path), tmp_path, "a model")
+        resume_plan = make_resume_plan(plan, read_earlier(tmp_path), "a model")
         config_of = config(tiny_checkpoint, tmp_path)
         drive(ThreadPool(2, replace(config_of, **values)), Plan(resume_plan.todo), tmp_path)
         return resume_plan

@@ -12,13 +12,12 @@ import pytest
 from tests.run.fakes import FakeEngine
 from voxcli.cli.main import run as command
 from voxcli.errors import InputError
-from voxcli.inputs.manifest import read_manifest
-from voxcli.jobs.history import History
-from voxcli.jobs.job import Job
+from voxcli.inputs.manifest import Manifest, read_manifest
+from voxcli.jobs.history import Earlier, History
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Result
 from voxcli.run.numbers import keep_numbers
-from voxcli.run.results import ResultLog, read_history, read_results
+from voxcli.run.results import ResultLog, read_earlier, read_results
 from voxcli.run.resume import make_resume_plan
 from voxcli.run.session import Session
 
@@ -29,19 +28,19 @@ def nothing(path: Path) -> None:
     pass
 
 
-def read(folder: Path, lines: Sequence[Line]) -> list[Job]:
+def read(folder: Path, lines: Sequence[Line]) -> Manifest:
     path = folder / "lines.jsonl"
     path.write_text("".join(json.dumps({"text": line} if isinstance(line, str) else line) + "\n" for line in lines))
-    return read_manifest(str(path), folder / "out").jobs
+    return read_manifest(str(path), folder / "out")
 
 
 def speak(folder: Path, *lines: Line) -> list[str]:
     """Run a manifest and return the ids of its lines, with an asterisk for those that were spoken."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    jobs, _ = keep_numbers(read(folder, lines), read_history(out), out, nothing)
+    jobs = keep_numbers(read(folder, lines), read_earlier(out), nothing).jobs
     before = {path.name: path.read_bytes() for path in out.glob("*.wav")}
-    resume_plan = make_resume_plan(make_plan(jobs), read_history(out), out, "model")
+    resume_plan = make_resume_plan(make_plan(jobs), read_earlier(out), "model")
     with ResultLog(out) as log:
         list(Session(FakeEngine(), resume_plan.todo, out, log=log, notify=print).run())  # type: ignore[arg-type]
         log.append(*resume_plan.mended)
@@ -127,7 +126,7 @@ def test_a_number_that_leads_to_an_input_is_refused(tmp_path: Path) -> None:
         raise InputError(path.name)
 
     with pytest.raises(InputError, match=r"00002\.wav"):
-        keep_numbers(read(tmp_path, ["Two."]), read_history(out), out, refuse)
+        keep_numbers(read(tmp_path, ["Two."]), read_earlier(out), refuse)
 
 
 def test_the_extra_columns_of_a_kept_line_are_those_it_has_now(tmp_path: Path) -> None:
@@ -142,9 +141,9 @@ def test_many_lines_moved_by_one(tmp_path: Path) -> None:
     lines = [f"Line {n % 4_500}." for n in range(5_000)]
     results = (Result(f"{n:05d}", f"{n:05d}.wav", text, "ok") for n, text in enumerate(lines, 1))
     before = {result.id: History(result, result) for result in results}
-    jobs, moved = keep_numbers(read(tmp_path, ["New.", *lines]), before, tmp_path / "out", nothing)
-    assert [job.id for job in jobs] == ["05002", *before]
-    assert moved == 5_001
+    kept = keep_numbers(read(tmp_path, ["New.", *lines]), Earlier(tmp_path / "out", before), nothing)
+    assert [job.id for job in kept.jobs] == ["05002", *before]
+    assert kept.notes == ("5001 lines numbered other than by place: what was made before keeps its name",)
 
 
 def test_the_command_reports_kept_numbers(

@@ -18,7 +18,6 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.result import Outcome, Result, failure
 from voxcli.run.progress import Display
-from voxcli.run.summary import Summary
 
 JOBS = [Job("a#1", "Hello there.", Path("a.wav")), Job("b", "Hello again.", Path("b.wav"))]
 LANDED = Result("a#1", "a.wav", "Hello there.", "ok", 10 * PATCH_S, 1.0, 0.6, 10, "stop", 1, 1, 16_000)
@@ -28,7 +27,7 @@ LANDED = Result("a#1", "a.wav", "Hello there.", "ok", 10 * PATCH_S, 1.0, 0.6, 10
 def test_the_display_counts_what_landed_and_what_is_under_way(watched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, screen, engine = Clock(monkeypatch), io.StringIO(), FakeEngine()
     console = Console(file=screen, force_terminal=watched, width=100)
-    with Display(Summary(), make_plan(JOBS), console) as display:
+    with Display(make_plan(JOBS), console) as display:
         display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         assert engine.on_patch is not None
         clock.now += 2
@@ -63,7 +62,7 @@ def picture(display: Display, width: int = 100, *, ascii_only: bool = False) -> 
 
 def test_while_a_model_loads_a_spinner_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
-    display = Display(Summary(), make_plan(many(12)), Console(file=io.StringIO(), force_terminal=True))
+    display = Display(make_plan(many(12)), Console(file=io.StringIO(), force_terminal=True))
     clock.now += 3
     display.landed(Outcome(many(1)[0], LANDED, before=True))
     for width in (60, 80, 100):
@@ -74,7 +73,7 @@ def test_while_a_model_loads_a_spinner_turns(monkeypatch: pytest.MonkeyPatch) ->
 def shown(monkeypatch: pytest.MonkeyPatch, *, failed: int = 0, doubtful: int = 0) -> tuple[Display, Clock]:
     """Return the display of a run of 12 lines, 5 of which have landed after 11 s."""
     clock, jobs = Clock(monkeypatch), many(12)
-    display = Display(Summary(), make_plan(jobs), Console(file=io.StringIO(), force_terminal=True))
+    display = Display(make_plan(jobs), Console(file=io.StringIO(), force_terminal=True))
     display.speaking("a fake", PATCH_S)
     clock.now += 11
     for job in jobs[:5]:
@@ -132,14 +131,14 @@ def test_the_colors_of_the_bar_are_not_those_of_an_error(monkeypatch: pytest.Mon
 
 
 def test_a_failure_counts_as_a_line_and_makes_no_sound() -> None:
-    with Display(Summary(), make_plan(JOBS), Console(file=io.StringIO())) as display:
+    with Display(make_plan(JOBS), Console(file=io.StringIO())) as display:
         display.landed(failure(JOBS[1], InputError("no"), Path()))
     assert (display.summary.failed, display.summary.audio_s) == (1, 0.0)
 
 
 def test_a_long_remark_stays_one_line() -> None:
     screen = io.StringIO()
-    with Display(Summary(), make_plan(JOBS), Console(file=screen, width=40)) as display:
+    with Display(make_plan(JOBS), Console(file=screen, width=40)) as display:
         display.notify("x" * 200)
     assert screen.getvalue() == f"voxcpm2: {'x' * 200}\n"
 
@@ -163,7 +162,7 @@ def landed(job: Job) -> Outcome:
 
 def test_without_a_terminal_there_is_a_line_at_each_tenth_and_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(40), FakeEngine()
-    with Display(Summary(), make_plan(jobs), Console(file=screen)) as display:
+    with Display(make_plan(jobs), Console(file=screen)) as display:
         display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         for job in jobs[:8]:  # two tenths, in 80 s
             clock.now += 10
@@ -183,7 +182,7 @@ def test_without_a_terminal_there_is_a_line_at_each_tenth_and_each_minute(monkey
 
 def test_programs_get_an_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(4), FakeEngine()
-    with Display(Summary(), make_plan(jobs), Console(file=screen), "json") as display:
+    with Display(make_plan(jobs), Console(file=screen), "json") as display:
         display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         for job in jobs[:3]:
             clock.now += 2
@@ -218,7 +217,7 @@ def test_programs_get_an_object_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_nothing_but_remarks(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, screen, jobs, engine = Clock(monkeypatch), io.StringIO(), many(40), FakeEngine()
-    with Display(Summary(), make_plan(jobs), Console(file=screen, force_terminal=True), "none") as display:
+    with Display(make_plan(jobs), Console(file=screen, force_terminal=True), "none") as display:
         display.started(LoadedEngine(cast(Engine, engine), "a fake", Path()))
         for job in jobs:
             clock.now += 100
@@ -252,7 +251,7 @@ def test_a_bar_is_drawn_on_a_terminal_and_nowhere_else(
         monkeypatch.setenv(name, value)
     screen = Stream()
     monkeypatch.setattr("sys.stderr", screen)
-    with Display(Summary(), make_plan(JOBS)) as display:
+    with Display(make_plan(JOBS)) as display:
         assert display.watched == watched
         display.landed(Outcome(JOBS[0], LANDED))
         display.notify("look")

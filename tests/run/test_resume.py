@@ -18,6 +18,7 @@ from tests.run.fakes import RATE, FakeEngine
 from voxcli.engine.engine import Engine
 from voxcli.errors import OutputError
 from voxcli.jobs.fingerprint import Fingerprint, read_fingerprint
+from voxcli.jobs.history import Earlier
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import make_plan
 from voxcli.jobs.rerun import Rerun, RerunPolicy
@@ -25,7 +26,7 @@ from voxcli.jobs.result import Result, failure, skipped
 from voxcli.jobs.settings import Settings
 from voxcli.model import hub
 from voxcli.model.hub import model_identity
-from voxcli.run.results import ResultLog, read_history, read_results
+from voxcli.run.results import ResultLog, read_earlier, read_results
 from voxcli.run.resume import ResumePlan, make_resume_plan, preview
 from voxcli.run.session import Session
 
@@ -42,7 +43,7 @@ def job(out: Path, identity: str = "a", text: str = "Hello.", **values: Any) -> 
 
 
 def resume_plan(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", model: str = MODEL) -> ResumePlan:
-    return make_resume_plan(make_plan(jobs), read_history(out), out, model, Rerun(rerun))
+    return make_resume_plan(make_plan(jobs), read_earlier(out), model, Rerun(rerun))
 
 
 def test_a_line_without_words_is_neither_done_nor_failed(tmp_path: Path) -> None:
@@ -69,7 +70,7 @@ def run(out: Path, jobs: list[Job], rerun: RerunPolicy = "changed", fails: dict[
     with ResultLog(out) as log:
         for refused, error in plan.refused:
             log.append(failure(refused, error, out).result)
-        found = make_resume_plan(plan, log.history, out, MODEL, Rerun(rerun))
+        found = make_resume_plan(plan, Earlier(out, log.history), MODEL, Rerun(rerun))
         if found.mended:
             log.append(*found.mended)
         engine = cast(Engine, FakeEngine(fails=fails or {}))
@@ -362,13 +363,15 @@ def test_a_file_that_is_there_and_can_not_be_read_is_not_made_again(
 
 def test_a_preview_tells_what_is_left_and_how_long_it_takes(tmp_path: Path) -> None:
     jobs = [job(tmp_path, name) for name in "abc"]
-    assert preview(make_plan(jobs), tmp_path, Rerun()) == []
-    usual = [line.split(" at ")[1] for line in preview(make_plan(jobs), tmp_path, Rerun(), 4.0)]
+    assert preview(make_plan(jobs), read_earlier(tmp_path), Rerun()) == []
+    usual = [line.split(" at ")[1] for line in preview(make_plan(jobs), read_earlier(tmp_path), Rerun(), 4.0)]
     assert usual == ["the speed of the last run here (4.00x real time)"]
     run(tmp_path, jobs)
-    assert preview(make_plan(jobs), tmp_path, Rerun()) == ["3 lines done before and unchanged, 0 to speak"]
+    assert preview(make_plan(jobs), read_earlier(tmp_path), Rerun()) == [
+        "3 lines done before and unchanged, 0 to speak"
+    ]
     more = [*jobs, job(tmp_path, "d", "x" * 150)]
-    first, second = preview(make_plan(more), tmp_path, Rerun())
+    first, second = preview(make_plan(more), read_earlier(tmp_path), Rerun())
     assert first == "3 lines done before and unchanged, 1 to speak (1 new)"
     assert re.fullmatch(r"about 10\.0 s of audio to speak, about .* at the speed of the results there \(.*\)", second)
 

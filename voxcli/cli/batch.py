@@ -50,7 +50,7 @@ def register(app: typer.Typer) -> None:
 
 
 def batch(
-    manifest: Annotated[
+    source: Annotated[
         str,
         typer.Argument(
             metavar="MANIFEST",
@@ -104,7 +104,7 @@ def batch(
             "--name-template",
             metavar="TEXT",
             show_default="{id}",
-            help="Path of each file in the folder, of fields and columns of its line: {character}/{id}_{take}.",
+            help="Path of each file in the folder, made of fields and columns of its line: {character}/{id}_{take}.",
         ),
     ] = None,
     tag: TagList = None,
@@ -116,7 +116,7 @@ def batch(
             metavar="N",
             parser=number("--takes", int, 1, MAX_TAKES),
             show_default="1",
-            help="Files to make of each line, each with its own seed: NAME.wav, NAME.take2.wav, ...",
+            help="Number of takes of each line, each with its own seed and file: NAME.wav, NAME.take2.wav, ...",
         ),
     ] = None,
     join: Annotated[
@@ -159,8 +159,8 @@ def batch(
     are spoken, and the exit code is 1. Rerun the command to resume, also after a crash: it speaks lines that are
     missing, failed or changed, and keeps the rest.
     """
-    if manifest != "-":
-        manifest = str(located(manifest))
+    if source != "-":
+        source = str(located(source))
     policy = again.policy
     from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
@@ -177,7 +177,7 @@ def batch(
     from voxcli.jobs.template import parse_template
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import EARLIER, StageTimer
-    from voxcli.run.results import read_history
+    from voxcli.run.results import read_earlier
     from voxcli.run.resume import check_retry, preview
     from voxcli.run.throughput import speed_of
     from voxcli.terminal import printable, wrapped
@@ -217,33 +217,33 @@ def batch(
         check_retry(out, policy)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()), strict)
     with timer("manifest"):
-        found = read_manifest(manifest, out, common, inputs, read)
-    if any(job.numbered for job in found.jobs):
+        manifest = read_manifest(source, out, common, inputs, read)
+    if any(job.numbered for job in manifest.jobs):
         with timer(EARLIER):
-            found = found.with_jobs(*keep_numbers(found.jobs, read_history(out), out, inputs.refuse))
-    rerun, review_notes = again.rerun(found.jobs)
+            manifest = keep_numbers(manifest, read_earlier(out), inputs.refuse)
+    rerun, review_notes = again.rerun(manifest.jobs)
     kind = subtitles_named(subtitles)
     check_subtitles(kind, checked=check_options is not None)
-    artifacts = Artifacts(found.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
+    artifacts = Artifacts(manifest.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     if settings.bitrate is not None and not any(map(has_bitrate, artifacts.formats)):
         raise InputError(
             "--bitrate needs a format with a bitrate: set --format ogg, opus or mp3, or --join a file of one"
         )
     with timer("plan"):
-        plan = make_plan(found.jobs, speaker_of(model.model))
-    plan.same_voice = same_voice
+        plan = make_plan(manifest.jobs, speaker_of(model.model), same_voice)
     if dry_run:
-        plan, voices = preview_voices(plan, out, read_history(out), again=rerun.everything, failed=policy == "failed")
+        earlier = read_earlier(out)
+        plan, voices = preview_voices(plan, earlier, rerun)
         print(
             "\n".join(
                 map(
                     printable,
                     [
-                        *found.lines(),
+                        *manifest.lines(),
                         *plan.lines(),
                         *voices,
                         *review_notes,
-                        *preview(plan, out, rerun, speed_of(model), artifacts.beside),
+                        *preview(plan, earlier, rerun, speed_of(model), artifacts.beside),
                     ],
                 )
             )
@@ -253,7 +253,7 @@ def batch(
     from voxcli.run.progress import stderr_columns
 
     tell = json_note if progress == "json" else notify
-    for line in (*found.lines(), *review_notes):
+    for line in (*manifest.lines(), *review_notes):
         tell(line)
     backend: Backend = LocalBackend(check_options)
     if cluster is not None:
@@ -271,7 +271,7 @@ def batch(
         progress=cast("ProgressKind", progress),
     )
     timings = timer.lines() if profile else []
-    told = [*summary.lines(), *found.notes, *timings, *summary.next_steps(report)]
+    told = [*summary.lines(), *manifest.notes, *timings, *summary.next_steps(report)]
     if progress == "json":
         for line in told:
             json_note(line)

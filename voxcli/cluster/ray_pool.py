@@ -66,11 +66,6 @@ class RayBackend:
 
         model = run.model
 
-        def encoder() -> str:
-            from voxcli.model.weights import encoder_identity
-
-            return encoder_identity(model.folder)
-
         with cleanup(), ExitStack() as stack:
             with run.timer("starting Ray"):
                 stack.enter_context(_connected(self.options.address))
@@ -88,7 +83,7 @@ class RayBackend:
                 nonce=nonce,
                 threads=placement.threads,
                 watched=run.display.watched,
-                check=run.check,
+                check=self.check,
             )
             run.display.notify(str(placement))
             pool = RayPool(config, placement)
@@ -99,7 +94,7 @@ class RayBackend:
                 run,
                 options=self.options,
                 rate=read_config(model.folder).audio_vae_config.sample_rate,
-                encoder=encoder,
+                encoder=run.encoder,
                 poll_s=WATCHED_S if run.display.watched else UNWATCHED_S,
             )
             try:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from voxcli.files.names import one_name
 from voxcli.jobs.job import Job
@@ -24,9 +25,15 @@ class History:
 
 
 class Earlier:
-    """The takes of earlier runs, by line. Ids ignore case, as manifests do."""
+    """What earlier runs into a folder recorded. Ids ignore case, as manifests do.
 
-    def __init__(self, histories: Mapping[str, History]):
+    folder:     the output folder; paths in results are relative to it.
+    histories:  of each take, by key.
+    """
+
+    def __init__(self, folder: Path, histories: Mapping[str, History]):
+        self.folder = folder
+        self.histories = histories
         self._takes: defaultdict[str, dict[int, History]] = defaultdict(dict)
         for history in histories.values():
             self._takes[history.last.id][history.last.take or 1] = history
@@ -36,6 +43,11 @@ class Earlier:
         """Return the histories of a line's takes, by number."""
         identity = job.id if job.id in self._takes else self._ids.get(one_name(job.id))
         return self._takes[identity] if identity is not None else {}
+
+    @property
+    def files(self) -> Iterator[Result]:
+        """Yield the last successful result of each take that has one."""
+        return (history.good for history in self.histories.values() if history.good is not None)
 
     def of(self, job: Job) -> History | None:
         return self.takes_of(job).get(job.take)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from voxcli.errors import OutputError
@@ -25,19 +25,18 @@ def nothing(job: Job) -> Iterable[Path]:
     return ()
 
 
-def check_places(plan: Plan, before: Mapping[str, History], out: Path, rerun: Rerun, beside: Beside = nothing) -> None:
+def check_places(plan: Plan, earlier: Earlier, rerun: Rerun, beside: Beside = nothing) -> None:
     """Raise OutputError if a file would be replaced that no result describes: it may not be ours.
 
     beside: further files written for a job, such as subtitles. They are ours if the job's file is.
     """
-    earlier = Earlier(before)
-    ours = {one_name(history.good.out) for history in before.values() if history.good is not None}
+    ours = {one_name(result.out) for result in earlier.files}
     in_the_way = [
         (job.line, path)
         for job in (take.job for take in takes_of(plan.utterances))
         if rerun.policy == "changed" or (rerun.policy == "failed" and _failed(earlier.of(job)))
         if rerun.selects(job)
-        if one_name(shown_path(job.out, out)) not in ours
+        if one_name(shown_path(job.out, earlier.folder)) not in ours
         for path in (job.out, *beside(job))
         if os.path.lexists(path) and not os.path.isdir(path)  # a folder is never replaced
     ]
@@ -50,18 +49,18 @@ def check_places(plan: Plan, before: Mapping[str, History], out: Path, rerun: Re
         )
 
 
-def check_approved(plan: Plan, before: Mapping[str, History], out: Path, rerun: Rerun) -> None:
+def check_approved(plan: Plan, earlier: Earlier, rerun: Rerun) -> None:
     """Raise OutputError if a line would replace the approved file of another one, as when names were exchanged."""
     if rerun.verdicts is None:
         return
-    earlier, approved = Earlier(before), dict[str, Job]()
+    approved: dict[str, Job] = {}
     for job in plan.jobs:
         takes = earlier.takes_of(job)
         good = {take: history.good for take, history in takes.items() if history.good is not None}
         if (result := good.get(decide(rerun.verdict(job), good).approved or 0)) is not None:
             approved[one_name(result.out)] = job
     for utterance in takes_of(plan.utterances):
-        owner = approved.get(one_name(shown_path(utterance.job.out, out)))
+        owner = approved.get(one_name(shown_path(utterance.job.out, earlier.folder)))
         if owner is not None and owner.id != utterance.job.id and rerun.selects(utterance.job):
             raise OutputError(
                 f"{utterance.job.out}, the output of {utterance.job}, is the approved take of {owner}: "

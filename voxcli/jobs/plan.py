@@ -151,12 +151,15 @@ class Plan:
         ]
 
 
-def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL) -> Plan:
-    """Plan jobs. speaker: what is known of the model before it is loaded; languages it does not speak get a warning.
+def make_plan(jobs: Iterable[Job], speaker: Speaker = FULL, same_voice: SameVoice = NO_WISH) -> Plan:
+    """Plan jobs.
+
+    speaker:    what is known of the model before it is loaded; languages it does not speak get a warning.
+    same_voice: whether lines without a voice share one.
 
     Raises MissingExtra when a job sets `normalize` and a package for it is not installed.
     """
-    plan, jobs = Plan(demo=speaker.name == DEMO), list(jobs)
+    plan, jobs = Plan(same_voice=same_voice, demo=speaker.name == DEMO), list(jobs)
     if any(job.settings.normalize for job in jobs):
         check_installed()
     checked: dict[Path, VoiceInfo | InputError | None] = {}

@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 from voxcli.errors import InputError, OutputError
 from voxcli.files.names import one_name, safe_name
 from voxcli.files.places import real_path
 from voxcli.files.write import check_place
+from voxcli.jobs.history import Earlier
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Plan, Utterance, expected_seconds
-from voxcli.jobs.result import Result, shown_path
-from voxcli.jobs.samevoice import SameVoice
+from voxcli.jobs.rerun import Rerun
+from voxcli.jobs.result import shown_path
 from voxcli.terminal import counted
 from voxcli.text.description import person_of
 from voxcli.voices.spoken import SpokenVoice
@@ -39,29 +40,21 @@ MAX_DOUBTFUL = 3  # clips far too long or short for their text, after which the 
 Rule = Literal["same", "own", "own before"]  # own before: an earlier run spoke the lines in voices of their own
 
 
-class History(Protocol):
-    """Results of one line in earlier runs: the last one, and the last successful one."""
-
-    @property
-    def last(self) -> Result: ...
-    @property
-    def good(self) -> Result | None: ...
-
-
-def rule_of(asked: SameVoice, utterances: Iterable[Utterance], history: Mapping[str, History]) -> Rule:
+def rule_of(plan: Plan, earlier: Earlier) -> Rule:
     """Decide whether lines without a voice share one.
 
     Without a wish of the command, a folder stays as it is: lines that have a voice in common keep it, and lines that
     were spoken without are not spoken again.
     """
+    asked = plan.same_voice
     if asked.wanted is not None or asked.seed is not None:
         return "own" if asked.wanted is False else "same"
-    good = {one_name(past.good.id): past.good for past in history.values() if past.good is not None}
-    if any(past.good is not None and past.good.voice for past in history.values()):
+    good = {one_name(result.id): result for result in earlier.files}
+    if any(result.voice for result in earlier.files):
         return "same"
     if not asked.joined:
         return "own"
-    voiceless = (one_name(each.job.id) for each in utterances if not each.job.voices)
+    voiceless = (one_name(each.job.id) for each in plan.utterances if not each.job.voices)
     return "own before" if any(identity in good for identity in voiceless) else "same"
 
 
@@ -85,31 +78,20 @@ class Group:
 
 
 class SharedVoices:
-    """The voices that lines without one share.
-
-    utterances: of the run.
-    history:    results of earlier runs, by id.
-    again:      draw new voices.
-    failed:     only lines that failed before are spoken.
+    """The voices that lines without one share. They are drawn again if everything is.
 
     Raises OutputError when a file that is not ours has the name of a voice file, InputError when a line names that file
     as its voice and it would be overwritten.
     """
 
-    def __init__(
-        self,
-        plan: Plan,
-        out: Path,
-        history: Mapping[str, History],
-        *,
-        again: bool = False,
-        failed: bool = False,
-    ):
+    def __init__(self, plan: Plan, earlier: Earlier, rerun: Rerun):
         self._utterances = plan.utterances
         self._asked = plan.same_voice
-        self._out = out
-        self._failed = {one_name(past.last.id) for past in history.values() if past.last.failed} if failed else None
-        self._again = again
+        self._out = earlier.folder
+        lasts = (history.last for history in earlier.histories.values())
+        failed = {one_name(result.id) for result in lasts if result.failed}
+        self._failed = failed if rerun.policy == "failed" else None
+        self._again = rerun.everything
         self.groups = list(self._grouped())
 
     def _grouped(self) -> Iterator[Group]:
@@ -207,15 +189,13 @@ class SharedVoices:
         ]
 
 
-def preview_voices(
-    plan: Plan, out: Path, history: Mapping[str, History], *, again: bool, failed: bool
-) -> tuple[Plan, list[str]]:
+def preview_voices(plan: Plan, earlier: Earlier, rerun: Rerun) -> tuple[Plan, list[str]]:
     """Return the plan with the voices that a run would use, and their descriptions for people. See `SharedVoices`."""
-    rule = rule_of(plan.same_voice, plan.utterances, history)
+    rule = rule_of(plan, earlier)
     if rule != "same":
         message = own_voices(plan, rule)
         return plan, [message] if message is not None else []
-    voices = SharedVoices(plan, out, history, again=again, failed=failed)
+    voices = SharedVoices(plan, earlier, rerun)
     return replace(plan, utterances=voices.voiced()), voices.lines()
 
 

@@ -24,7 +24,8 @@ from voxcli.errors import VoxError
 from voxcli.files.sync import sync_notice
 from voxcli.files.write import prepare_folder, sweep
 from voxcli.interrupts import cleanup, interruptible
-from voxcli.jobs.places import check_approved, check_places, nothing
+from voxcli.jobs.history import Earlier
+from voxcli.jobs.places import check_approved, check_places
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.rerun import CHANGED, Rerun
 from voxcli.jobs.result import Outcome, Result, failure, skipped
@@ -70,7 +71,7 @@ class BatchRun:
     out:        the output folder; paths in results are relative to it.
     log:        the results log; None if results are not recorded.
     rerun:      which lines of an earlier run are spoken again.
-    check:      how files are checked; None: they are not.
+    backend:    speaks the lines.
     last_death: Unix time at which a worker of this run last died; its unfinished files are older.
     segments:   number of requests to come, at most.
     mended:     how many results of earlier runs were appended again.
@@ -83,8 +84,8 @@ class BatchRun:
     log: ResultLog | None = None
     rerun: Rerun = CHANGED
     timer: StageTimer = field(default_factory=StageTimer)
+    backend: Backend = field(default_factory=lambda: LocalBackend())
     last_death: float | None = None
-    check: CheckOptions | None = None
     segments: int = 0
     _kept: list[Outcome] = field(default_factory=list)
     _drawing: SharedVoices | None = None
@@ -92,9 +93,14 @@ class BatchRun:
     mended: int = 0
 
     @cached_property
+    def earlier(self) -> Earlier:
+        """What earlier runs recorded; nothing if results are not recorded."""
+        return Earlier(self.out, self.log.history if self.log is not None else {})
+
+    @cached_property
     def checker(self) -> Checker | None:
         """Listens to files; to be entered where it is used. Raises MissingExtra or ModelError if it can't work."""
-        return None if self.check is None else Checker(self.check, self.display.notify)
+        return None if self.backend.check is None else Checker(self.backend.check, self.display.notify)
 
     @cached_property
     def model(self) -> ResolvedModel:
@@ -111,7 +117,7 @@ class BatchRun:
         """Identity of the model and its adapter."""
         return model_identity(filter(None, (self.model.folder, self.options.lora)))
 
-    def outcomes(self, backend: Backend) -> Generator[Outcome, None, None]:
+    def outcomes(self) -> Generator[Outcome, None, None]:
         """Yield one outcome per take of the plan. Takes that are spoken come last."""
         spoken, unspoken = replace(self.plan, refused=[], skipped=[]), replace(self.plan, utterances=[])
         yield from self._unspoken(self._compared(unspoken, None))
@@ -124,7 +130,7 @@ class BatchRun:
         yield from self._drained()
         if first is not None:
             self.segments = sum(len(utterance.segments) * utterance.job.takes for utterance in self.plan.utterances)
-            with closing(backend.outcomes(chain([first], rounds), self)) as outcomes:
+            with closing(self.backend.outcomes(chain([first], rounds), self)) as outcomes:
                 for outcome in outcomes:
                     if self._drawing is not None:
                         self._draw(outcome, self._drawing)
@@ -145,7 +151,7 @@ class BatchRun:
         """Take the outcome of a line that was spoken for its voice."""
         voice, seed = self._spoken.pop(outcome.job.id, None), outcome.result.seed
         if voice is not None and seed is not None and outcome.result.ok:
-            message = voices.drawn(outcome.job, seed, voice, self._encoder())
+            message = voices.drawn(outcome.job, seed, voice, self.encoder())
             if message is not None:
                 self.display.notify(message)
 
@@ -154,18 +160,16 @@ class BatchRun:
         if self.log is None:
             yield self._compared(plan, None).todo
             return
-        history = self.log.history
-        rule, model = rule_of(plan.same_voice, plan.utterances, history), self._known_identity(self.log)
+        rule, model = rule_of(plan, self.earlier), self._known_identity()
         if rule == "same":
-            failed = self.rerun.policy == "failed"
-            voices = SharedVoices(plan, self.out, history, again=self.rerun.everything, failed=failed)
+            voices = SharedVoices(plan, self.earlier, self.rerun)
             while leaders := voices.leaders():
                 self._drawing = voices
                 yield leaders
             self._drawing = None
             plan = replace(plan, utterances=voices.voiced())
         resume_plan = self._compared(plan, model)
-        if history:
+        if self.earlier.histories:
             self.display.notify(str(resume_plan))
         self._kept += self._unspoken(resume_plan, last=True)
         if (resume_plan.todo or rule == "own before") and (message := own_voices(plan, rule)) is not None:
@@ -173,7 +177,8 @@ class BatchRun:
         if resume_plan.todo:
             yield resume_plan.todo
 
-    def _encoder(self) -> str:
+    def encoder(self) -> str:
+        """Return the identity of the model's voice encoder, which its voice files name."""
         from voxcli.model.weights import encoder_identity
 
         return encoder_identity(self.model.folder)
@@ -183,7 +188,7 @@ class BatchRun:
         if self.log is None:
             return ResumePlan(list(takes_of(plan.utterances)), refused=plan.refused, skipped=plan.skipped)
         with self.timer(EARLIER):
-            return make_resume_plan(plan, self.log.history, self.out, model, self.rerun)
+            return make_resume_plan(plan, self.earlier, model, self.rerun)
 
     def _unspoken(self, resume_plan: ResumePlan, *, last: bool = False) -> list[Outcome]:
         """Record and return the outcomes of lines that are not spoken now. last: the plan of the lines to speak."""
@@ -209,15 +214,14 @@ class BatchRun:
 
     def _is_recorded(self, result: Result) -> bool:
         """Whether an earlier run recorded the same about a line without words."""
-        history = self.log.history.get(result.key) if self.log is not None else None
+        history = self.earlier.histories.get(result.key)
         if history is None or result.status != "skipped":
             return False
         return replace(history.last, finished=None) == replace(result, finished=None)
 
-    def _known_identity(self, log: ResultLog) -> str:
+    def _known_identity(self) -> str:
         """Identity of the model, in its former form if the earlier results use that."""
-        fingerprints = (past.good.fingerprint for past in log.history.values() if past.good is not None)
-        named = {fingerprint.get("model") for fingerprint in fingerprints if fingerprint}
+        named = {result.fingerprint.get("model") for result in self.earlier.files if result.fingerprint}
         if named <= {self.identity}:
             return self.identity
         former = model_identity(filter(None, (self.model.folder, self.options.lora)), former=True)
@@ -299,7 +303,7 @@ def speak_all(
     """Run a plan: write its files and results.jsonl into the folder `out`. Jobs that fail are reported and counted.
 
     rerun:     which lines of an earlier run are spoken again.
-    artifacts: made of all files at the end, such as the joined file or the report.
+    artifacts: made of all files at the end, such as the joined file or the report; None: none.
     timer:     records the time of each stage.
     backend:   speaks the lines; None: one engine in this process.
     progress:  how progress is shown on stderr.
@@ -307,45 +311,43 @@ def speak_all(
     Raises VoxError when the run as a whole can't go on.
     """
     began, backend, timer = time.time(), backend or LocalBackend(), timer or StageTimer()
+    artifacts = artifacts or Artifacts(())
     prepare_folder(out)
-    if artifacts is not None:
-        artifacts.prepare(USUAL_RATE)
+    artifacts.prepare(USUAL_RATE)
     with (
         cleanup(),
-        Display(Summary(), plan, kind=progress) as display,
+        Display(plan, kind=progress) as display,
         FolderLock(out, display.notify) as lock,
         timer.around(EARLIER, ResultLog(out)) as log,
         interruptible(),
     ):
         if notice := sync_notice(out):
             display.notify(notice)
-        run = BatchRun(plan, out, options, display, log, rerun, timer, check=backend.check)
+        run = BatchRun(plan, out, options, display, log, rerun, timer, backend)
         with timer(EARLIER):
-            check_approved(plan, log.history, out, rerun)
+            check_approved(plan, run.earlier, rerun)
             if not lock.left_over:
-                check_places(plan, log.history, out, rerun, artifacts.beside if artifacts is not None else nothing)
+                check_places(plan, run.earlier, rerun, artifacts.beside)
         try:
-            with closing(run.outcomes(backend)) as outcomes:  # finished lines are recorded before the log is closed
+            with closing(run.outcomes()) as outcomes:  # finished lines are recorded before the log is closed
                 for outcome in outcomes:
                     if outcome.error is not None:
                         display.notify(f"{outcome.job}: {outcome.error}")
                     display.landed(outcome)
-                    if artifacts is not None:
-                        artifacts.add(outcome)
+                    artifacts.add(outcome)
         except BaseException as error:
             if log.broken or backend.unrecorded:
                 lock.keep()  # tells the next run that there are files without a result
             if isinstance(error, KeyboardInterrupt | SystemExit) and not log.broken and display.total:
                 display.notify(run.interrupted())
             raise
-        if artifacts is not None:
-            with timer("joined file, subtitles, report"):
-                artifacts.model = run.model_name
-                try:
-                    artifacts.make(display.notify)
-                except VoxError as error:
-                    display.summary.error = error
-            sweep(artifacts.folders, began)
+        with timer("joined file, subtitles, report"):
+            artifacts.model = run.model_name
+            try:
+                artifacts.make(display.notify)
+            except VoxError as error:
+                display.summary.error = error
+        sweep(artifacts.folders, began)
         # temporary files of a worker that died in this run are older than its death
         sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, run.last_death or began)
     return display.summary

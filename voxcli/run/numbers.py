@@ -18,7 +18,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from voxcli.jobs.history import History
+from voxcli.inputs.manifest import Manifest
+from voxcli.jobs.history import Earlier
 from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result, shown_path
 from voxcli.jobs.takes import line_output
@@ -27,20 +28,18 @@ from voxcli.run.resume import Fingerprints
 _NUMBER = re.compile(r"[0-9]{5,9}")  # format of the ids that the manifest reader assigns
 
 
-def keep_numbers(
-    jobs: Sequence[Job], before: Mapping[str, History], out: Path, refuse: Callable[[Path], None]
-) -> tuple[list[Job], int]:
-    """Give the jobs of a manifest the numbers that earlier runs into `out` gave their lines.
+def keep_numbers(manifest: Manifest, earlier: Earlier, refuse: Callable[[Path], None]) -> Manifest:
+    """Return the manifest with the numbers that earlier runs gave its lines, and a note if these are not their places.
 
     refuse: raises InputError for a file that must not be written.
 
-    Returns the jobs, and how many of them have a number other than their position. Lines with the same text are
-    distinguished by voice and settings, then by order.
+    Lines with the same text are distinguished by voice and settings, then by order.
     """
+    jobs = manifest.jobs
     named = {name for job in jobs if not job.numbered for name in (job.id, _beginning(job))}
     named |= {_beginning(job) for job in jobs if _has_own_file(job)}
     known: dict[str, Result] = {}
-    for history in before.values():
+    for history in earlier.histories.values():
         result = history.good or history.last
         if (
             _NUMBER.fullmatch(result.id)
@@ -49,11 +48,11 @@ def keep_numbers(
         ):
             known[result.id] = replace(result, out=line_output(result))
     if not known or not any(job.numbered for job in jobs):
-        return list(jobs), 0
-    found = _by_output(jobs, known, out)
-    found |= _by_content(jobs, known, out)
+        return manifest
+    found = _by_output(jobs, known, earlier.folder)
+    found |= _by_content(jobs, known)
     used = set(found.values())
-    free = _free_numbers(jobs, known, named, out)
+    free = _free_numbers(jobs, known, named, earlier.folder)
     kept, moved = [], 0
     for place, job in enumerate(jobs):
         if job.numbered:
@@ -64,7 +63,7 @@ def keep_numbers(
                 job = _numbered(job, number)
                 refuse(job.out)
         kept.append(job)
-    return kept, moved
+    return manifest.with_jobs(kept, moved)
 
 
 def _by_output(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
@@ -74,7 +73,7 @@ def _by_output(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> d
     return {place: numbers[output] for place, job in own if (output := shown_path(job.out, out)) in numbers}
 
 
-def _by_content(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
+def _by_content(jobs: Sequence[Job], known: Mapping[str, Result]) -> dict[int, str]:
     """Match the other lines by text. Returns the number of the matching result by position."""
     numbers: defaultdict[str, list[str]] = defaultdict(list)
     for identity, result in sorted(known.items(), key=lambda item: int(item[0])):

@@ -120,10 +120,8 @@ class Display:
     kind: "auto" is a bar on a terminal and lines elsewhere; "json" is an object a line, remarks too; "none" is remarks.
     """
 
-    def __init__(
-        self, summary: Summary, plan: Plan, console: Console | None = None, kind: ProgressKind = "auto"
-    ) -> None:
-        self.summary = summary
+    def __init__(self, plan: Plan, console: Console | None = None, kind: ProgressKind = "auto") -> None:
+        self.summary = Summary()
         self.console = console or Console(stderr=True, force_terminal=is_terminal())
         self._kind = "bar" if kind == "auto" and self.console.is_terminal else "lines" if kind == "auto" else kind
         self._lines = len(plan.utterances) + len(plan.refused) + len(plan.skipped)

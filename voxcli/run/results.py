@@ -21,7 +21,7 @@ from voxcli.files.names import RESULTS_NAME
 from voxcli.files.read import read_regular
 from voxcli.files.sync import sync_file
 from voxcli.files.write import write_atomic
-from voxcli.jobs.history import History
+from voxcli.jobs.history import Earlier, History
 from voxcli.jobs.result import Result
 from voxcli.run.resultlines import Line, kept_lines, read_lines
 
@@ -34,6 +34,11 @@ def read_history(folder: Path) -> dict[str, History]:
     Raises OutputError when the file can't be read or contains no results.
     """
     return _history(_read(folder / RESULTS_NAME)[1])
+
+
+def read_earlier(folder: Path) -> Earlier:
+    """Read what earlier runs into a folder recorded. Raises OutputError like `read_history`."""
+    return Earlier(folder, read_history(folder))
 
 
 def read_results(folder: Path) -> dict[str, Result]:

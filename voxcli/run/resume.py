@@ -79,23 +79,20 @@ class ResumePlan:
         return len(self.todo) + len(self.kept) + len(self.refused) + len(self.skipped)
 
 
-def make_resume_plan(
-    plan: Plan, before: Mapping[str, History], out: Path, model: str | None, rerun: Rerun = CHANGED
-) -> ResumePlan:
+def make_resume_plan(plan: Plan, earlier: Earlier, model: str | None, rerun: Rerun = CHANGED) -> ResumePlan:
     """Compare a plan with the results of earlier runs; reads the files of lines that may be kept.
 
-    before: history of each take in the folder `out`, by key.
-    model:  identity of the model; None: models are not compared.
+    model: its identity; None: models are not compared.
 
     Raises OutputError when a file exists but can't be read.
     """
-    return _Comparison(before, out, model, rerun).of(plan)
+    return _Comparison(earlier, model, rerun).of(plan)
 
 
 class _Comparison:
-    def __init__(self, before: Mapping[str, History], out: Path, model: str | None, rerun: Rerun):
-        self.earlier = Earlier(before)
-        self.out = out
+    def __init__(self, earlier: Earlier, model: str | None, rerun: Rerun):
+        self.earlier = earlier
+        self.out = earlier.folder
         self.fingerprints = Fingerprints(model)
         self.rerun = rerun
         self.plan = ResumePlan(options=rerun.options)
@@ -146,22 +143,24 @@ class _Comparison:
         self._keep_takes(job, decision, takes)
         return True
 
-    def _compare(self, line: Utterance) -> None:
-        takes = self.earlier.takes_of(line.job)
-        decision = self._decided(line.job, takes) if takes or self.rerun.verdict(line.job) else UNDECIDED
-        numbers = range(1, line.job.takes + 1)
+    def _compare(self, utterance: Utterance) -> None:
+        job = utterance.job
+        takes = self.earlier.takes_of(job)
+        decision = self._decided(job, takes) if takes or self.rerun.verdict(job) else UNDECIDED
+        numbers = range(1, job.takes + 1)
         if decision.approved is not None and self.rerun.verdicts is not None:
-            self._approved(line, decision, takes)
+            self._approved(utterance, decision, takes)
             return
         for take in numbers:
-            self._compare_take(line, take, decision, takes.get(take))
+            history = takes.get(take)
+            good = history.good if history is not None else None
+            self._compare_take(take_of(utterance, take, decision.seeds, good), decision, history)
         if decision.approved is not None and decision.approved not in numbers:
-            self._keep_further(line, decision, takes[decision.approved])
+            self._keep_further(utterance, decision, takes[decision.approved])
 
     # -- lines without an approval ----------------------------------------------------------------------------
-    def _compare_take(self, line: Utterance, take: int, decision: Decision, history: History | None) -> None:
-        good = history.good if history is not None else None
-        utterance = take_of(line, take, decision.seeds, good)
+    def _compare_take(self, utterance: Utterance, decision: Decision, history: History | None) -> None:
+        take, good = utterance.job.take, history.good if history is not None else None
         now = self.fingerprints.of(utterance)
         reason = _reason(utterance, history, now, self.out)
         unchanged = reason is None
@@ -173,11 +172,11 @@ class _Comparison:
             unchanged and self.rerun.policy == "failed" and take != decision.approved and _is_doubtful(utterance, good)
         ):
             reason = DOUBTFUL
-        spoken = self.rerun.selects(line.job) and (self.rerun.policy != "failed" or reason in (FAILED, DOUBTFUL))
+        spoken = self.rerun.selects(utterance.job) and (self.rerun.policy != "failed" or reason in (FAILED, DOUBTFUL))
         if reason is None or (unchanged and not spoken):
             assert good is not None, "only a file can be unchanged"
             self._keep(utterance.job, good, decision)
-            if reason is None and take != decision.approved and self.rerun.selects(line.job):
+            if reason is None and take != decision.approved and self.rerun.selects(utterance.job):
                 again = replace(utterance, seed=self._seed(history, decision), fingerprint=now)
                 self.plan.again[utterance.job.key] = replace(again, review=decision.review(take, None))
         else:
@@ -190,9 +189,9 @@ class _Comparison:
             else:
                 self.plan.left += 1
 
-    def _keep_further(self, line: Utterance, decision: Decision, history: History) -> None:
+    def _keep_further(self, utterance: Utterance, decision: Decision, history: History) -> None:
         """Keep an approved take beyond the number of takes that is asked for now, if it is unchanged."""
-        utterance = take_of(line, history.last.take or 1, decision.seeds, history.good)
+        utterance = take_of(utterance, history.last.take or 1, decision.seeds, history.good)
         if history.good is not None and _reason(utterance, history, self.fingerprints.of(utterance), self.out) is None:
             self._keep(utterance.job, history.good, decision)
 
@@ -225,12 +224,12 @@ class _Comparison:
             self.plan.mended += [replace(history.good, review=review), *failed]
 
     # -- approved lines ---------------------------------------------------------------------------------------
-    def _approved(self, line: Utterance, decision: Decision, takes: Mapping[int, History]) -> None:
+    def _approved(self, utterance: Utterance, decision: Decision, takes: Mapping[int, History]) -> None:
         """Keep an approved line as it is. If its file is missing, it is made again, unless it would differ."""
         assert decision.approved is not None, "called for approved lines"
         good = takes[decision.approved].good
         assert good is not None, "only takes with a file are approved"
-        utterance = take_of(line, decision.approved, decision.seeds, good)
+        job, utterance = utterance.job, take_of(utterance, decision.approved, decision.seeds, good)
         now = self.fingerprints.of(utterance)
         changed = _change(utterance.job, good, now, self.out)
         if changed is not None and not os.path.lexists(self._place(good)):
@@ -238,7 +237,7 @@ class _Comparison:
             takes = {take: history for take, history in takes.items() if take != decision.approved}
         elif changed is not None:
             self._though.append((utterance.job, changed))
-        self._keep_takes(line.job, decision, takes)
+        self._keep_takes(job, decision, takes)
 
     def _restore(self, utterance: Utterance, decision: Decision, good: Result, changed: str) -> None:
         job = utterance.job
@@ -276,22 +275,23 @@ def check_retry(out: Path, rerun: RerunPolicy) -> None:
         raise InputError(f"--retry-failed: there are no results in {out}; omit it to speak all lines")
 
 
-def preview(plan: Plan, out: Path, rerun: Rerun, usual: float | None = None, beside: Beside = nothing) -> list[str]:
+def preview(
+    plan: Plan, earlier: Earlier, rerun: Rerun, usual: float | None = None, beside: Beside = nothing
+) -> list[str]:
     """Describe for people what a run would do and how long it would take.
 
     usual: seconds of audio that this machine makes per second, used when the results do not show a speed.
     """
-    before = read_history(out)
-    check_approved(plan, before, out, rerun)
-    if not os.path.lexists(out / LOCK_NAME):
-        check_places(plan, before, out, rerun, beside)
-    if not before:
+    check_approved(plan, earlier, rerun)
+    if not os.path.lexists(earlier.folder / LOCK_NAME):
+        check_places(plan, earlier, rerun, beside)
+    if not earlier.histories:
         return [f"about {_time(plan.expected_s, usual, 'the last run here')}"] if usual and plan.expected_s else []
-    resume_plan = make_resume_plan(plan, before, out, None, rerun)
+    resume_plan = make_resume_plan(plan, earlier, None, rerun)
     todo_s = sum(utterance.expected_s for utterance in resume_plan.todo)
     if not todo_s:
         return [*resume_plan.notes, str(resume_plan)]
-    if speed := pace(history.good for history in before.values() if history.good is not None):
+    if speed := pace(earlier.files):
         time = f", about {_time(todo_s, speed, 'the results there')}"
     else:
         time = f", about {_time(todo_s, usual, 'the last run here')}" if usual else ""

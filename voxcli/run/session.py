@@ -76,7 +76,6 @@ class Session:
     out:      the output folder; paths in results are relative to it.
     log:      receives every result; None: results are not recorded.
     notify:   receives messages for people, one line each.
-    encoder:  returns the identity of the model's voice encoder, which named voices must have been made with.
     timer:    records the time of each stage.
     feed:     a source of more utterances, read as late as possible, because waiting ones may be taken back from it.
               With a feed the session lasts until that has ended.
@@ -109,7 +108,7 @@ class Session:
         self.timer = timer or StageTimer()
         self._ready: deque[tuple[RunningJob, int]] = deque()
         for utterance in utterances:
-            self._open(RunningJob.of(utterance))
+            self._open(utterance)
         self._running: dict[str, tuple[RunningJob, int]] = {}
         # files to be written, with bytes of audio; a job that is to be spoken again takes the place of its outcome
         self._pending: deque[tuple[Future[Outcome | Again], int]] = deque()
@@ -146,9 +145,10 @@ class Session:
                     return
 
     # -- jobs to requests -------------------------------------------------------------------------------------
-    def _open(self, running: RunningJob) -> None:
+    def _open(self, utterance: Utterance) -> None:
         """Queue the segments of a job. Without a voice, all others wait for the first, which becomes their voice."""
-        count = len(running.utterance.segments) if running.independent else 1
+        running = RunningJob.of(utterance)
+        count = len(utterance.segments) if running.independent else 1
         self._ready.extend((running, index) for index in range(count))
 
     def _clips(self) -> Generator[Clip, None, None]:
@@ -163,7 +163,7 @@ class Session:
                 if utterance is None:
                     yield NOT_YET
                 else:
-                    self._open(RunningJob.of(utterance))
+                    self._open(utterance)
                 continue
             running, index = self._ready.popleft()
             if running.error is not None:

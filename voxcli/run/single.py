@@ -19,7 +19,7 @@ from voxcli.jobs.result import CUT_OFF
 from voxcli.jobs.speaker import speaker_of
 from voxcli.run.batch import USUAL_RATE, BatchRun, LocalBackend
 from voxcli.run.progress import Display
-from voxcli.run.summary import Spoken, Summary
+from voxcli.run.summary import Spoken
 
 
 def _planned(job: Job, options: ModelOptions) -> Plan:
@@ -39,10 +39,10 @@ def speak_one(
     if not plan.refused:
         prepare_folder(folder)
         check_output(job.out, job.sample_rate or USUAL_RATE, format=job.format)
-    with cleanup(), Display(Summary(), plan) as display, interruptible():
+    with cleanup(), Display(plan) as display, interruptible():
         if not plan.refused and (notice := sync_notice(folder)):
             display.notify(notice)
-        (outcome,) = BatchRun(plan, folder, options, display, check=check).outcomes(LocalBackend(check))
+        (outcome,) = BatchRun(plan, folder, options, display, backend=LocalBackend(check)).outcomes()
         if outcome.error is not None:
             raise outcome.error
         if subtitles is not None:
@@ -64,7 +64,7 @@ def speak_aloud(job: Job, options: ModelOptions, sink: BinaryIO, *, raw: bool, n
     plan = _planned(job, options)
     for _, error in plan.refused:
         raise error
-    with cleanup(), Display(Summary(), plan) as display, interruptible():
+    with cleanup(), Display(plan) as display, interruptible():
         for warning in (*plan.notes, *plan.warnings):
             display.notify(warning)
         loaded = load_engine(options, display.notify, requests=1)
