@@ -103,7 +103,7 @@ def bench(
         option(
             SERVE,
             "--seconds",
-            metavar="S",
+            metavar="SECONDS",
             parser=number("--seconds", float, 1, 86_400),
             show_default=f"{SECONDS:g}",
             help="With --server: duration of each measurement, after a warm-up of 5 s.",

@@ -83,7 +83,7 @@ def check(
 
     Prints the name of each doubtful file and the reason. A recognizer transcribes the files: missing, repeated and
     added words are found, and silence, clipping, noise and, with a recording, another voice. The exit code is 1 if a
-    file is doubtful. All that was found is recorded in results.jsonl.
+    file is doubtful. All findings are recorded in results.jsonl.
     """
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.document import InputOptions, format_named

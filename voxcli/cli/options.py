@@ -149,7 +149,7 @@ class FileOptions(OptionGroup):
         option(
             OUTPUT,
             "--play",
-            help="Play the speech while it is generated, without a file; with -o, when that is written.",
+            help="Play the speech while it is generated, without writing a file; with -o, after the file is written.",
         ),
     ] = False
     subtitles: SubtitleKind = None

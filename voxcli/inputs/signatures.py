@@ -22,7 +22,7 @@ _AS_TEXT = "save it as plain text (.txt, UTF-8)"
 WORD = Refusal("a Word document", f"{_AS_TEXT}, or `pandoc FILE -t plain --wrap=none -o FILE.txt`")
 WRITER = Refusal("an OpenDocument text", f"{_AS_TEXT}, or `pandoc FILE -t plain --wrap=none -o FILE.txt`")
 EPUB = Refusal("an EPUB book", "convert it to plain text first: `pandoc FILE -t plain --wrap=none -o FILE.txt`")
-PDF = Refusal("a PDF document", "extract its text first: `pdftotext FILE FILE.txt`, and look at what came out")
+PDF = Refusal("a PDF document", "extract its text first: `pdftotext FILE FILE.txt`, and review it")
 RTF = Refusal("a Rich Text document", _AS_TEXT)
 SLIDES = Refusal("a presentation", "save its outline as plain text")
 OLD_OFFICE = Refusal("a document of an old Office format", "save it as .xlsx or .csv, a text as .txt")

@@ -175,7 +175,7 @@ class Settings:
     )
     bitrate: int | None = setting(
         None,
-        "bitrate of ogg, opus and mp3; the nearest one that the format has at the sample rate is used",
+        "bitrate of ogg, opus and mp3, rounded to the nearest one that the format has at the sample rate",
         metavar="KBPS",
         unset="chosen by the format",
         group="output",
@@ -186,7 +186,7 @@ class Settings:
         None,
         "sample rate of the file",
         metavar="HZ",
-        unset="the model's own, 8000 for formats of telephones",
+        unset="the model's own, 8000 for telephone formats",
         group="output",
         limits=RATES,
         expected=f"from {RATES[0]} to {RATES[1]} Hz",
