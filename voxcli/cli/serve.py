@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     engine: BatchModelOptions,
     host: Annotated[
-        str, option(SERVE, "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all addresses of this machine.")
+        str, option(SERVE, "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all of them.")
     ] = "127.0.0.1",
     port: Annotated[
         int,
@@ -67,7 +67,7 @@ def serve(
     preset: Preset = None,
     random_weights: Annotated[
         str | None,
-        option(MODEL, "--random-weights", metavar="voxcpm2", help="Serve noise from random weights of this model's size, for measurements."),
+        option(MODEL, "--random-weights", metavar="voxcpm2", help="Serve noise from random weights, to measure."),
     ] = None,
     debug: Debug = False,
 ) -> None:

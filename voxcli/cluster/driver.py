@@ -22,7 +22,7 @@ from voxcli.cluster.dispatch import Dispatcher, Task
 from voxcli.cluster.messages import PollReply, WorkerReady, WorkItem
 from voxcli.cluster.options import ClusterOptions
 from voxcli.cluster.pool import WorkerDied, WorkerPool, WorkerRecord
-from voxcli.cluster.voices import PendingVoice, SharedVoices
+from voxcli.cluster.voices import PendingVoice, WorkerVoices
 from voxcli.cluster.watch import Watch
 from voxcli.errors import DeviceError, SynthesisError, VoxError, as_vox_error, in_one_line
 from voxcli.interrupts import cleanup, interruptible
@@ -76,7 +76,7 @@ class Driver:
         self._events: SimpleQueue[tuple[Callable[[Future[Any]], None], Future[Any]]] = SimpleQueue()
         self._outcomes: list[Outcome] = []
         self._collector = ResultCollector(run.out, run.log, run.timer)
-        self._voices = SharedVoices(
+        self._voices = WorkerVoices(
             rate=rate,
             identity=encoder,
             share=pool.share,

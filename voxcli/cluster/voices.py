@@ -43,8 +43,8 @@ class VoiceEvents(Protocol):
         """Record that an utterance failed because its voice is unavailable."""
 
 
-class SharedVoices:
-    """Reads and shares the voices of a run. Use it as a context manager, all methods from one thread.
+class WorkerVoices:
+    """Reads the voices of a run and shares them among its workers. A context manager; call it from one thread.
 
     rate:     sample rate of the model's voice encoder in Hz.
     identity: returns the encoder's identity, which named voices must have been made with.
@@ -85,7 +85,7 @@ class SharedVoices:
                 self._uses[source] += 1
                 self._waiting[source].append(utterance)
 
-    def __enter__(self) -> SharedVoices:
+    def __enter__(self) -> WorkerVoices:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="voices")
         return self
 

@@ -84,11 +84,6 @@ class Manifest:
     description: str = ""
     notes: tuple[str, ...] = ()
 
-    def with_jobs(self, jobs: list[Job], moved: int) -> Manifest:
-        """Return a copy with other jobs, `moved` of which are not numbered by their place."""
-        note = f"{counted(moved, 'line')} numbered other than by place: what was made before keeps its name"
-        return replace(self, jobs=jobs, notes=(*self.notes, *([note] if moved else [])))
-
     def lines(self) -> list[str]:
         """Describe for people what it is, and what of it is not spoken."""
         return [f"{self.name}: {self.description}", *self.notes]

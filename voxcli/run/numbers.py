@@ -24,6 +24,7 @@ from voxcli.jobs.job import Job
 from voxcli.jobs.result import Result, shown_path
 from voxcli.jobs.takes import line_output
 from voxcli.run.resume import Fingerprints
+from voxcli.terminal import counted
 
 _NUMBER = re.compile(r"[0-9]{5,9}")  # format of the ids that the manifest reader assigns
 
@@ -63,7 +64,8 @@ def keep_numbers(manifest: Manifest, earlier: Earlier, refuse: Callable[[Path], 
                 job = _numbered(job, number)
                 refuse(job.out)
         kept.append(job)
-    return manifest.with_jobs(kept, moved)
+    note = f"{counted(moved, 'line')} numbered other than by place: what was made before keeps its name"
+    return replace(manifest, jobs=kept, notes=(*manifest.notes, *([note] if moved else [])))
 
 
 def _by_output(jobs: Sequence[Job], known: Mapping[str, Result], out: Path) -> dict[int, str]:
