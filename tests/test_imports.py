@@ -5,7 +5,7 @@
 
 text, audio, files, terminal, interrupts, memory, errors, extras and faults are leaves for all rooms, with exceptions:
 model and engine do not import text and audio, and kernels imports only errors. The lengths of files and of parameter
-lists are limited.
+lists are limited, and no modules import each other.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 
 import pytest
@@ -118,6 +118,45 @@ def test_rooms_import_only_rooms_below(path: Path) -> None:
 )
 def test_a_wrong_import_is_found(part: str, source: str, wrong: list[str]) -> None:
     assert wrong_edges(part, source) == wrong
+
+
+def circles(edges: Mapping[str, Set[str]]) -> list[str]:
+    """Return the modules that import each other, directly or through others."""
+    left = {name: set(targets) for name, targets in edges.items()}
+    while True:
+        imported = set().union(*left.values())
+        kept = {name: targets & left.keys() for name, targets in left.items() if targets and name in imported}
+        if kept == left:
+            return sorted(left)
+        left = kept
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def edges_of(source: str, modules: Set[str]) -> set[str]:
+    """Return the modules that a source imports, also for its types only."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= inner if inner & modules else {node.module}
+    return found & modules
+
+
+def test_no_modules_import_each_other() -> None:
+    modules = {module_of(path): path.read_text(encoding="utf-8") for path in sources()}
+    assert circles({name: edges_of(source, modules.keys()) for name, source in modules.items()}) == []
+
+
+def test_circles_are_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == circles({}) == []
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == ["b", "c"]
+    source = "if TYPE_CHECKING:\n    from a import b\ndef f():\n    import c\nfrom a.d import E"
+    assert edges_of(source, {"a", "a.b", "c", "a.d"}) == {"a.b", "c", "a.d"}
 
 
 MAX_PARAMETERS, MAX_LINES, MAX_RUN_MODULES = 8, 450, 15

@@ -134,6 +134,20 @@ def test_a_shell_completes_commands_presets_and_voices(here: None) -> None:
     assert completed("voxcpm2 synth --preset f") == ["fast"]
     assert completed("voxcpm2 synth --voice a") == ["anna"]
     assert completed("voxcpm2 voices remove b") == ["ben"]
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("synth --device ", ["auto", "cpu", "cuda", "mps"]),
+        ("synth --dtype ", ["auto", "float32", "bfloat16", "float16"]),
+        ("synth --format o", ["ogg", "opus"]),
+        ("synth --subtitles ", ["srt", "vtt", "words", "karaoke"]),
+        ("synth --check-device ", ["cpu", "cuda"]),
+    ],
+)
+def test_a_shell_completes_the_values_of_options(words: str, expected: list[str]) -> None:
+    assert completed(f"voxcpm2 {words}") == expected
     assert "--normalize" in completed("voxcpm2 synth --no")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from voxcli.check.options import MAX_RETRIES, RETRIES, CheckOptions
 from voxcli.cli.flatten import OptionGroup, option
 from voxcli.cli.help import CHECK
-from voxcli.cli.values import number, word
+from voxcli.cli.values import complete, number, word
 from voxcli.errors import InputError, quoted
 
 DEVICES = ("cpu", "cuda")
@@ -86,6 +86,7 @@ class LimitOptions(OptionGroup):
             "--check-device",
             metavar="DEVICE",
             parser=word("--check-device", ", ".join(DEVICES)),
+            autocompletion=complete(lambda: DEVICES),
             help="Device of the recognizer: cpu or cuda.",
         ),
     ] = "cpu"
