@@ -16,7 +16,7 @@ import pytest
 import soundfile
 import typer
 
-from voxcli.cli.main import app, run
+from voxcli.cli.main import program, run
 from voxcli.voices.store import remove_voice, voice_names
 
 WORDS = "The wind came over the hill. "
@@ -31,7 +31,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ..
         yield from commands(inner, (*path, name))
 
 
-PATHS = list(commands(typer.main.get_command(app)))
+PATHS = list(commands(typer.main.get_command(program())))
 
 
 def examples(path: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -95,7 +95,7 @@ def test_a_help_ends_with_two_examples_that_run(
 
 def parse(arguments: list[str]) -> None:
     """Parse a command line. Raises the parser's errors."""
-    command: Any = typer.main.get_command(app)
+    command: Any = typer.main.get_command(program())
     rest, context = arguments, command.context_class(command, info_name="voxcpm2")
     while hasattr(command, "commands"):
         name, command, rest = command.resolve_command(context, rest)

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from voxcli.cli.help import PANELS
-from voxcli.cli.main import app, run
+from voxcli.cli.main import program, run
 from voxcli.cli.setting_options import option_name
 from voxcli.jobs.settings import DECLARED
 
@@ -22,7 +22,7 @@ def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
         yield from commands(inner, (*path, name))
 
 
-ALL = list(commands(typer.main.get_command(app)))
+ALL = list(commands(typer.main.get_command(program())))
 PATHS = [path for path, _ in ALL]
 OPTIONS = [
     (path, param)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Iterable
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 
-from voxcli.cli import batch, bench, check, clone, doctor, download, presets, serve, synth, voices
 from voxcli.cli.flatten import option
 from voxcli.cli.help import CONTEXT, OTHER, Group, examples
 from voxcli.cli.streams import stand_in
@@ -46,19 +47,26 @@ class Main(Group):
             formatter.write_dl([(str(code), meaning) for code, meaning in EXIT_CODES.items()])
 
 
-app = typer.Typer(
-    name="voxcpm2",
-    cls=Main,
-    add_completion=True,
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings=CONTEXT,
-    help=TITLE,
-    epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
-)
-for command in (synth, batch, clone, check, serve, voices, presets, bench, download, doctor):
-    command.register(app)
+COMMANDS = ("synth", "batch", "clone", "check", "serve", "voices", "presets", "bench", "download", "doctor")
+
+
+def program(commands: Iterable[str] = COMMANDS) -> typer.Typer:
+    """Return the program with these commands. Only their modules are imported."""
+    app = typer.Typer(
+        name="voxcpm2",
+        cls=Main,
+        add_completion=True,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings=CONTEXT,
+        help=TITLE,
+        epilog=examples('voxcpm2 synth "Hello there." -o hello.wav', "voxcpm2 batch lines.jsonl -o speech"),
+    )
+    app.callback()(voxcpm2)
+    for command in commands:
+        import_module(f"voxcli.cli.{command}").register(app)
+    return app
 
 
 def _show_version(wanted: bool) -> None:
@@ -72,7 +80,6 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def voxcpm2(
     show_version: Annotated[
         bool,
@@ -92,6 +99,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments  # errors may occur before options are parsed
     try:
         _check_working_directory()
+        app = program(arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS)
         code = app(arguments, prog_name="voxcpm2", standalone_mode=False) or 0
         sys.stdout.flush()
     except SystemExit as ended:
