@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -50,12 +51,22 @@ def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders for the files of a user, each for one test. They do not exist: to make thousands takes a minute."""
+    base = tmp_path_factory.mktemp("own")
+    return (base / str(number) for number in count())
+
+
 @pytest.fixture(autouse=True)
-def no_user_files(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def no_user_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, own_folders: Iterator[Path]
+) -> None:
     """Hide the user's models, presets and voices, and the network."""
     empty = tmp_path_factory.getbasetemp() / "empty-cache"
-    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
-        monkeypatch.setenv(variable, str(tmp_path_factory.mktemp("own")))
+    own = next(own_folders)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(own / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(own / "data"))
     monkeypatch.setenv("HF_HUB_CACHE", str(empty))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(empty))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
