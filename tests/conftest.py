@@ -29,7 +29,7 @@ with suppress(ImportError):  # GPU tests run without hypothesis, too
     settings.load_profile("same examples in each run")
 
 PROCESSES = 2
-DEFAULT = "not speech and not book and not long"  # as in pyproject.toml
+DEFAULT = "not speech and not book and not long and not slow"  # as in pyproject.toml
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads its options

@@ -118,6 +118,7 @@ def check_folder(out: str, good: int, count: int) -> None:
         assert (len(samples) / rate, rate) == (pytest.approx(result["duration_s"], abs=1e-4), result["sample_rate"])
 
 
+@pytest.mark.slow
 def test_a_batch_killed_at_random_moments_ends_as_one_that_was_not(
     tiny_checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -224,6 +224,7 @@ def test_each_character_and_each_person_has_a_voice(capsys: pytest.CaptureFixtur
     }
 
 
+@pytest.mark.slow
 def test_a_batch_killed_at_its_voice_ends_as_one_that_was_not(tiny_checkpoint: Path) -> None:
     batch("--voice-seed", "7", out="whole")
     for fault in ("write:sigkill:1", "write:sigkill:2", "note:sigkill:2"):  # at its voice, its first file, a result

@@ -364,6 +364,7 @@ def test_takes_never_share_a_file_with_another_line(capsys: pytest.CaptureFixtur
     assert "line 2: output 'b.take3.wav' is an existing folder: name a file" in ok(capsys, code=2)
 
 
+@pytest.mark.slow
 def test_two_workers_make_a_director_s_day(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("ray", reason="needs the extra `ray`")
     workers = ["--workers", "2", "--max-batch", "2"]

@@ -41,7 +41,7 @@ def write_lines(folder: Path, count: int = COUNT) -> None:
     for n in range(count):
         row: dict[str, Any] = {"id": f"line-{n}", "text": f"{' '.join(WORDS.split()[: 2 + n % 9])} {n}.", "seed": n}
         row |= [{}, {"ref": "low.wav"}, {}, {"prompt_audio": "high.wav", "prompt_text": "So it says."}][n % 4]
-        rows.append(row | {"steps": 4, "max_seconds": 2.0})
+        rows.append(row | {"steps": 2, "max_seconds": 1.0})
     (folder / LINES).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
 
@@ -130,10 +130,11 @@ def test_two_workers_one_of_which_is_killed_make_the_files_of_one_process(
     assert f"{tiny_checkpoint} on cpu, float32, 2 workers)" in err
 
 
+@pytest.mark.slow
 def test_two_workers_keep_the_voice_of_a_batch(tiny_checkpoint: Path, tmp_path: Path) -> None:
     """The first line long enough is spoken by one of them; the others get its voice, also after a kill."""
     rows = [{"id": f"{n}", "text": f"{' '.join(WORDS.split()[: 2 + n % 12])} {n}.", "seed": n} for n in range(16)]
-    (tmp_path / LINES).write_text("\n".join(json.dumps(row | {"steps": 4, "max_seconds": 2.0}) for row in rows))
+    (tmp_path / LINES).write_text("\n".join(json.dumps(row | {"steps": 2, "max_seconds": 1.0}) for row in rows))
     options = ["--same-voice", "--allow-truncated", "--model", str(tiny_checkpoint)]
     assert run(["batch", LINES, "-o", "one", *options]) == 0
     with start(tiny_checkpoint, "--same-voice", "--workers", "2", "--max-batch", "2") as process:
@@ -148,6 +149,7 @@ def test_two_workers_keep_the_voice_of_a_batch(tiny_checkpoint: Path, tmp_path: 
     assert {result["voice"] for result in results(Path("out")).values()} == {"voice.safetensors"}
 
 
+@pytest.mark.slow
 def test_a_worker_that_hangs_is_replaced(plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path) -> None:
     with start(tiny_checkpoint, "--workers", "2", "--max-batch", "4", "--hang-timeout", "5") as process:
         wait_for(4, process)
@@ -198,6 +200,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Itera
         process.communicate("")
 
 
+@pytest.mark.slow
 def test_a_poisonous_line_is_named_and_the_others_come_as_bytes(
     plain: tuple[dict[str, bytes], dict[str, Any]], tiny_checkpoint: Path, cluster: Cluster
 ) -> None:
@@ -213,6 +216,7 @@ def test_a_poisonous_line_is_named_and_the_others_come_as_bytes(
     assert err.count(" died: its process ended") == 2
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_killed_or_terminated_goes_on_with_the_same_command(
     plain: tuple[dict[str, bytes], dict[str, Any]],
     tiny_checkpoint: Path,
@@ -279,6 +283,7 @@ def test_a_machine_that_is_lost_costs_nothing_but_time(
     assert err.count(" died: ") == 1
 
 
+@pytest.mark.slow
 def test_a_model_is_fetched_on_every_machine_that_lacks_it(tiny_checkpoint: Path, cluster: Cluster) -> None:
     kept = cluster.cache / "models--own--tiny"
     (kept / "refs").mkdir(parents=True)

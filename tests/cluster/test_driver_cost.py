@@ -195,6 +195,7 @@ def lines_of_code(pool: Any, out: Path, count: int) -> float:
     return lines / len(landed)
 
 
+@pytest.mark.slow
 def test_a_line_costs_the_same_with_many_workers(tmp_path: Path) -> None:
     few, many = (lines_of_code(NearFleet(size, 16), tmp_path, 400 * size) for size in (4, 32))
     assert many <= 1.1 * few

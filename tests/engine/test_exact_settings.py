@@ -1,6 +1,6 @@
 """Exactness on other machines, simulated with settings of the libraries: no AVX-512, no AVX2, MKL not strict.
 
-Each setting runs in a process of its own, with one, two and three threads.
+Each setting runs in a process of its own, with one, two and three threads. All but two of them are slow tests.
 """
 
 from __future__ import annotations
@@ -29,10 +29,14 @@ SETTINGS = {
         "ONEDNN_MAX_CPU_ISA": "AVX2",
     },
 }
+QUICK = "default", "MKL not strict"
 LIBRARIES = "MKL_", "ATEN_", "ONEDNN_", "DNNL_", "OMP_"
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    "setting",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SETTINGS],
+)
 def test_every_clip_is_the_same_in_every_batch(setting: str, repository: Path, demo_voice: Path) -> None:
     settings = SETTINGS[setting]
     environment = {name: value for name, value in os.environ.items() if not name.startswith(LIBRARIES)}

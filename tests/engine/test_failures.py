@@ -219,6 +219,7 @@ def test_closing_generate_early_keeps_the_clips_of_other_callers(
 REQUESTS = 400
 
 
+@pytest.mark.slow
 def test_after_hundreds_of_requests_with_failures_and_cancels_everything_is_free(tiny_model: VoxCPM2) -> None:
     rng = random.Random(0)
     engine = Engine(tiny_model, EngineConfig(max_batch=32, pages=70, prefill_tokens=24))

@@ -174,6 +174,7 @@ class World:
         assert not self.engine._pending and not self.engine._ids and not len(self.engine.audio)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_random_actions_give_the_expected_results(tiny_model: VoxCPM2, seed: int) -> None:
     world = World(tiny_model, seed)

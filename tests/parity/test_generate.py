@@ -66,7 +66,9 @@ def test_min_and_max_length(pair: Pair, min_len: int, max_len: int) -> None:
         assert_equal(clip, *pair.theirs.speak("hello", "zero-shot", seed, min_len=min_len, max_len=max_len))
 
 
-@pytest.mark.parametrize("ratio", [0.7, 1.5, 6.0])
+@pytest.mark.parametrize(
+    "ratio", [0.7, pytest.param(1.5, marks=pytest.mark.slow), pytest.param(6.0, marks=pytest.mark.slow)]
+)
 def test_retries_of_bad_cases(pair: Pair, ratio: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference would continue with the same generator; the test seeds its attempt n with seed + n - 1, as here."""
     inner = pair.theirs.model._inference

@@ -134,6 +134,7 @@ def workers_of(server: Served) -> list[int]:
     return [each for each in found if parent(parent(each)) == server.process.pid]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(missing("ray")), reason="Ray is not installed")
 def test_several_engines_speak_as_one_and_a_dead_one_is_replaced(demo_voice: Path, server: Served) -> None:
     body = {"input": SENTENCE, "seed": 7, "response_format": "wav"}

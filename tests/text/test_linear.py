@@ -97,7 +97,9 @@ def growth(pattern: re.Pattern[str], anchored: bool = False) -> tuple[float, str
     )
 
 
-@pytest.mark.parametrize("module", SOURCES)
+@pytest.mark.parametrize(
+    "module", [pytest.param(name, marks=pytest.mark.slow) if name == BY_LANGUAGE else name for name in SOURCES]
+)
 def test_every_expression_is_linear(module: str) -> None:
     worst = {name: growth(*expression) for name, expression in expressions(module).items()}
     assert {name: text for name, (factor, text) in worst.items() if factor > MAX_GROWTH} == {}
