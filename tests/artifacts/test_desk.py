@@ -430,14 +430,20 @@ def test_wrong_words_of_doubtful_lines_are_marked(window: Browser, tmp_path: Pat
     assert (shown(window), text_of(window, "desk-remarks")) == ("2", "words are repeated: old")
 
 
+@pytest.fixture(scope="module")
+def long_list(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of 20,000 lines."""
+    folder = tmp_path_factory.mktemp("long")
+    job, result = line(folder, "n", "The sun is rising.", 0.2)
+    return page(folder, [(job, replace(result, id=f"n{n}", text=f"Text {n % 7}")) for n in range(20_000)])
+
+
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1000, 800), (390, 844)])
 def test_a_long_list_has_few_elements_and_all_its_lines(
-    window: Browser, tmp_path: Path, width: int, height: int
+    window: Browser, long_list: Path, width: int, height: int
 ) -> None:
-    job, result = line(tmp_path, "n", "The sun is rising.", 0.2)
-    lines = [(job, replace(result, id=f"n{n}", text=f"Text {n % 7}")) for n in range(20_000)]
     window.resize(width, height)
-    window.open(page(tmp_path, lines))
+    window.open(long_list)
     assert window.run("return document.querySelectorAll('.row').length") < 40
     window.run("focusRow()")
     for key, place in ((END, 19_999), (UP, 19_998), (HOME, 0), (PAGE_DOWN, None)):
