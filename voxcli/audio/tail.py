@@ -24,6 +24,11 @@ def without_silent_run(samples: Samples, rate: int) -> Samples:
     Silence is long if it lasts RUN_S or more, 40 dB or more below the speech. A completely silent clip is unchanged.
     """
     frame = max(1, round(FRAME_S * rate))
+    # Most ends are loud even beside the loudest sample, which is at least the level of the speech.
+    run = max(0, -(-(len(samples) - round(RUN_S * rate)) // frame)) * frame
+    peak = max(samples.max(initial=0.0), -samples.min(initial=0.0))
+    if frame_rms(samples[run:], rate).max(initial=0.0) > peak * _SILENT:
+        return samples
     levels = frame_rms(samples, rate)
     loud = np.flatnonzero(levels > active_level(levels) * _SILENT)
     if not len(loud):
