@@ -157,7 +157,7 @@ def test_health_and_readiness(server: Served) -> None:
         ({"input": "..."}, 400, "the text has nothing to speak: no letter and no digit"),
         ({"input": "Hi", "seed": -1}, 400, "seed must be a whole number from 0 to 2^63 - 1, not -1"),
         ({"input": "Hi", "steps": 51}, 400, "steps must be at most 50 on a server, not 51"),
-        ({"input": "Hi", "speed": 2}, 400, "speed must be 1, not 2: the model has no speed"),
+        ({"input": "Hi", "speed": 2}, 400, "speed must be 1, not 2: the model has no speed control"),
         ({"input": "Hi", "format": "wav"}, 400, "unknown field 'format'; did you mean 'response_format'?"),
         ({"input": "Hi", "voice": "/etc/passwd"}, 404, "no voice '/etc/passwd'; there are none yet"),
         ({"input": "Hi", "voice": "a.safetensors"}, 404, "no voice 'a.safetensors'; there are none yet"),

@@ -1,4 +1,4 @@
-"""Recordings in formats that libsndfile does not read, told by their first bytes: phones and recorders make them."""
+"""Recordings in formats that libsndfile does not read, recognized by their first bytes, as of phones and recorders."""
 
 from __future__ import annotations
 

@@ -252,9 +252,9 @@ def batch(
     from voxcli.run.batch import Backend, LocalBackend, speak_all
     from voxcli.run.progress import stderr_columns
 
-    tell = json_note if progress == "json" else notify
+    note = json_note if progress == "json" else notify
     for line in (*manifest.lines(), *review_notes):
-        tell(line)
+        note(line)
     backend: Backend = LocalBackend(check_options)
     if cluster is not None:
         from voxcli.cluster.ray_pool import RayBackend  # imports Ray
@@ -271,13 +271,13 @@ def batch(
         progress=cast("ProgressKind", progress),
     )
     timings = timer.lines() if profile else []
-    told = [*summary.lines(), *manifest.notes, *timings, *summary.next_steps(report)]
+    closing = [*summary.lines(), *manifest.notes, *timings, *summary.next_steps(report)]
     if progress == "json":
-        for line in told:
+        for line in closing:
             json_note(line)
     else:
         columns = stderr_columns()
-        print("\n".join(line for each in told for line in wrapped(printable(each), columns)), file=sys.stderr)
+        print("\n".join(line for each in closing for line in wrapped(printable(each), columns)), file=sys.stderr)
     if summary.error is not None:
         raise summary.error
     cut_off, doubtful = summary.cut_off and not allow_truncated, summary.doubtful and not check.allow_doubtful

@@ -385,7 +385,7 @@ def lexicon_of(path: Path | None, inputs: ProtectedInputs) -> Lexicon | None:
 
 
 def json_note(remark: str) -> None:
-    """The same for programs."""
+    """Print a message for programs to stderr, as a line of JSON."""
     print(json.dumps({"event": "note", "message": one_line(remark)}), file=sys.stderr)
 
 

@@ -1,6 +1,6 @@
-"""Markdown as blocks of plain text: paragraphs, headings, list items, rows of tables, each a line to speak.
+"""Read Markdown as blocks of plain text: paragraphs, headings, list items, rows of tables, each a line to speak.
 
-Code is left out and counted, and so are notes and what only a browser shows. Links and references leave their words.
+Code and notes are left out and counted. HTML tags and comments are left out. The words of links and references stay.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ class Block(NamedTuple):
 
 
 def read_markdown(text: str, remarks: Remarks) -> Iterator[InputRow]:
-    """A row for each block."""
+    """Yield a row for each block."""
     for block in blocks(text, remarks):
         yield InputRow(block.line, {"text": block.text})
 
 
 def read_whole(text: str, remarks: Remarks) -> str:
-    """The words of a document, its blocks as paragraphs; a list is one, with the words that introduce it."""
+    """Return the words of a document, its blocks as paragraphs. A list and the words that introduce it are one."""
     parts: list[str] = []
     before = Block(0, "")
     for block in blocks(text, remarks):
@@ -53,7 +53,7 @@ def read_whole(text: str, remarks: Remarks) -> str:
 
 
 def blocks(text: str, remarks: Remarks) -> Iterator[Block]:
-    """The blocks of a document in their order; what is left out is counted in `remarks`."""
+    """Yield the blocks of a document in order. `remarks` counts what is left out."""
     from markdown_it import MarkdownIt
 
     first = 0
@@ -114,13 +114,13 @@ def _inline(tokens: Sequence[Token]) -> str:
 
 
 def _is_prose(tag: str, tags: str) -> bool:
-    """Whether what looks like a tag is none of HTML's: "x <y> z", with nothing that closes it."""
+    """Whether what looks like a tag is not one of HTML: "x <y> z", with nothing that closes it."""
     found = _BARE.fullmatch(tag)
     return found is not None and found[1].lower() not in _ALONE and f"</{found[1].lower()}" not in tags
 
 
 def _html_text(source: str) -> str:
-    """The words of a piece of HTML, without comments, scripts and styles."""
+    """Return the words of a piece of HTML, without comments, scripts and styles."""
     for start, end in (("<!--", "-->"), ("<script", "</script>"), ("<style", "</style>")):
         source = _without(source, start, end)
     words = html.unescape(_TAG.sub(_without_tag, _BREAK.sub("\n", source)))
@@ -132,7 +132,7 @@ def _without_tag(tag: re.Match[str]) -> str:
 
 
 def _without(source: str, start: str, end: str) -> str:
-    """What begins and does not end reaches to the end."""
+    """Return `source` without the parts from `start` to `end`. A part that is not closed extends to the end."""
     found = source.lower()
     parts, place = [], 0
     while (opened := found.find(start, place)) >= 0:

@@ -1,4 +1,4 @@
-"""Recognize files that are not text by their first bytes, and name the way to something that can be read."""
+"""Recognize files that are not text by their first bytes, and say how to get something that can be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DIRECTORY_ENTRY = b"PK\x01\x02"
 
 
 class Refusal(NamedTuple):
-    """Why a file is not read. what: its kind.  remedy: the way to something that can be read."""
+    """Why a file is not read. what: its kind.  remedy: what to do instead."""
 
     what: str
     remedy: str

@@ -1,4 +1,4 @@
-"""Protect the inputs of a command from being overwritten, whatever names they are given by."""
+"""Protect the inputs of a command from being overwritten, by whatever name they are given."""
 
 from __future__ import annotations
 

@@ -243,7 +243,7 @@ class Display:
 
     @property
     def _left_s(self) -> float | None:
-        """Seconds to go, at the speed so far; None while nothing tells."""
+        """Seconds to go, at the speed so far; None while it is unknown."""
         made = self._expected_done + self._running_s
         return max(0.0, self._expected_total - made) / made * self.summary.wall_s if made else None
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -86,7 +86,17 @@ def make_resume_plan(plan: Plan, earlier: Earlier, model: str | None, rerun: Rer
 
     Raises OutputError when a file exists but can't be read.
     """
-    return _Comparison(earlier, model, rerun).of(plan)
+    comparison = _Comparison(earlier, model, rerun)
+    if any(job.takes > 1 for job in plan.jobs):
+        comparison.plan.noun = "take"
+    for job, error in plan.refused:
+        comparison.add_refused(job, error)
+    for job, pause_s in plan.skipped:
+        comparison.add_skipped(job, pause_s)
+    for utterance in plan.utterances:
+        comparison.add(utterance)
+    comparison.plan.notes += comparison.notes()
+    return comparison.plan
 
 
 class _Comparison:
@@ -99,30 +109,27 @@ class _Comparison:
         self._though: list[tuple[Job, str]] = []  # approved lines that are kept though they changed
         self._unknown: list[Job] = []  # lines of which a take is approved that does not exist
 
-    def of(self, plan: Plan) -> ResumePlan:
-        found = self.plan
-        if any(job.takes > 1 for job in plan.jobs):
-            found.noun = "take"
-        for job, error in plan.refused:
-            if not self._is_approved(job, "can't be spoken any more"):
-                self._of_selected(found.refused, job, error)
-        for job, pause_s in plan.skipped:
-            if not self._is_approved(job, "has no words any more"):
-                found.skipped.append((job, pause_s))
-        for utterance in plan.utterances:
-            self._compare(utterance)
+    def notes(self) -> Iterator[str]:
+        """Report to people which approvals differ from what the lines are now."""
         if self._though:
-            found.notes.append(f"{counted(len(self._though), 'approved line')} kept unchanged: {_listed(self._though)}")
+            yield f"{counted(len(self._though), 'approved line')} kept unchanged: {_listed(self._though)}"
         if self._unknown:
             lines = ", ".join(map(str, self._unknown[:MAX_NAMED])) + ", ..." * (len(self._unknown) > MAX_NAMED)
-            found.notes.append(f"approved takes that {self.out} does not contain count as undecided: {lines}")
-        return found
+            yield f"approved takes that {self.out} does not contain count as undecided: {lines}"
 
-    def _of_selected(self, refused: list[tuple[Job, VoxError]], job: Job, error: VoxError) -> None:
+    def add_refused(self, job: Job, error: VoxError) -> None:
+        """Compare a line that can't be spoken."""
+        if self._is_approved(job, "can't be spoken any more"):
+            return
         if self.rerun.selects(job):
-            refused.append((job, error))
+            self.plan.refused.append((job, error))
         else:
             self.plan.left += 1
+
+    def add_skipped(self, job: Job, pause_s: float) -> None:
+        """Compare a line without words."""
+        if not self._is_approved(job, "has no words any more"):
+            self.plan.skipped.append((job, pause_s))
 
     def _decided(self, job: Job, takes: Mapping[int, History]) -> Decision:
         """Return what holds for a line. An approval of a take that does not exist is reported and does not count."""
@@ -143,7 +150,8 @@ class _Comparison:
         self._keep_takes(job, decision, takes)
         return True
 
-    def _compare(self, utterance: Utterance) -> None:
+    def add(self, utterance: Utterance) -> None:
+        """Compare the takes of a line."""
         job = utterance.job
         takes = self.earlier.takes_of(job)
         decision = self._decided(job, takes) if takes or self.rerun.verdict(job) else UNDECIDED

@@ -38,7 +38,7 @@ class VoiceId(BaseModel):
 
 
 class SpokenFields(SettingFields):
-    """What a request of any kind may say of a voice."""
+    """The fields of every request, most of them about its voice."""
 
     voice: str | VoiceId | None = None
     """a stored voice, or `default` for the model's own"""
@@ -72,7 +72,7 @@ class SpeechRequest(SpokenFields):
     response_format: str = "mp3"
     """mp3, opus, flac, wav, or pcm: bare samples, 16 bit, little endian, mono"""
     speed: float | None = None
-    """only 1: the model has no speed"""
+    """only 1: the model has no speed control"""
     stream_format: Literal["audio", "sse"] | None = None
     """send the audio while it is made, as it is or as events; default: the finished file"""
 
@@ -82,7 +82,7 @@ class SpeechRequest(SpokenFields):
         if self.setting("format") is not None:
             raise ApiError(400, "unknown field 'format'; did you mean 'response_format'?", param="format")
         if self.speed not in (None, 1.0):
-            raise ApiError(400, f"speed must be 1, not {self.speed:g}: the model has no speed", param="speed")
+            raise ApiError(400, f"speed must be 1, not {self.speed:g}: the model has no speed control", param="speed")
         named = self.response_format
         known = ", ".join(RESPONSE_FORMATS)
         if named not in RESPONSE_FORMATS:

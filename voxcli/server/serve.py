@@ -1,4 +1,4 @@
-"""Run the server: load the model, listen, and end as it is told.
+"""Run the server: load the model, listen, and end on a signal.
 
 SIGTERM or SIGINT: nothing new is accepted, requests that were admitted end, then the server ends. A second signal, at
 least one second later, ends it at once.

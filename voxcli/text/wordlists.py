@@ -147,7 +147,7 @@ def _only_english() -> frozenset[str]:
 
 
 def _looks(words: set[str]) -> Iterator[tuple[list[str], float]]:
-    """Yield for words that look foreign the languages that they look like, and the weight of that evidence."""
+    """Yield, for each word that looks foreign, the languages it may be of and the weight of that evidence."""
     for word in sorted(word for word in words if not word.isascii() or len(word) > 5):
         if match := _ENDING.search(word):
             yield [match.lastgroup or ""], 1.0
