@@ -34,15 +34,24 @@ class Earlier:
     def __init__(self, folder: Path, histories: Mapping[str, History]):
         self.folder = folder
         self.histories = histories
-        self._takes: defaultdict[str, dict[int, History]] = defaultdict(dict)
+        # few of many lines are in these, which live as long as the run
+        self._further: defaultdict[str, dict[int, History]] = defaultdict(dict)  # takes from 2 on
+        self._ids: dict[str, str] = {}  # ids that `one_name` changes
         for history in histories.values():
-            self._takes[history.last.id][history.last.take or 1] = history
-        self._ids = {one_name(identity): identity for identity in self._takes}
+            identity, take = history.last.id, history.last.take or 1
+            if take > 1:
+                self._further[identity][take] = history
+            if (name := one_name(identity)) != identity:
+                self._ids[name] = identity
 
     def takes_of(self, job: Job) -> Mapping[int, History]:
         """Return the histories of a line's takes, by number."""
-        identity = job.id if job.id in self._takes else self._ids.get(one_name(job.id))
-        return self._takes[identity] if identity is not None else {}
+        identity = job.id
+        if identity not in self.histories and identity not in self._further:
+            name = one_name(identity)
+            identity = self._ids.get(name, name)
+        first = {1: self.histories[identity]} if identity in self.histories else {}
+        return first | self._further.get(identity, {})
 
     @property
     def files(self) -> Iterator[Result]:
