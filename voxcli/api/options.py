@@ -32,7 +32,7 @@ AnyPath: TypeAlias = str | PathLike[str]
 
 
 class SettingOptions(TypedDict, total=False):
-    """The settings of `voxcli.jobs.settings.Settings`; None is as good as absent."""
+    """The settings of `voxcli.jobs.settings.Settings`; None counts as absent."""
 
     seed: int | None
     cfg: float | None

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def serve(
     engine: BatchModelOptions,
     host: Annotated[
-        str, option(SERVE, "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 for all of them.")
+        str, option(SERVE, "--host", metavar="ADDRESS", help="Address to listen on; 0.0.0.0 means all addresses.")
     ] = "127.0.0.1",
     port: Annotated[
         int,
