@@ -16,6 +16,7 @@ __all__ = [
     "FORMATS",
     "TAGS",
     "Format",
+    "bitrate_formats",
     "compression",
     "has_bitrate",
     "only_rate",
@@ -24,8 +25,13 @@ __all__ = [
 ]
 
 
+# The strings of libsndfile but `software`, to which it adds its own name.
+TAGS = ("title", "artist", "album", "tracknumber", "date", "genre", "comment", "copyright", "license")
+_WAV_TAGS, _MP3_TAGS = TAGS[:-1], TAGS[:-2]  # of a LIST chunk, and of ID3
+
+
 class Format(NamedTuple):
-    """An output format.
+    """An output format. Those of WAV are the default of what many formats share.
 
     container: libsndfile's name of the format.
     subtype:   libsndfile's name of the sample encoding.
@@ -33,6 +39,8 @@ class Format(NamedTuple):
     note:      explanation for help texts.
     rates:     supported sample rates in Hz; empty for any.
     bitrates:  smallest and largest bitrate in kbit/s; None: it has none to choose.
+    media:     media type (MIME) of its files.
+    tags:      names of the tags that its files can have, as libsndfile writes them.
     """
 
     container: str
@@ -41,6 +49,8 @@ class Format(NamedTuple):
     note: str = ""
     rates: tuple[int, ...] = ()
     bitrates: tuple[int, int] | None = None
+    media: str = "audio/wav"
+    tags: tuple[str, ...] = _WAV_TAGS
 
 
 # Sample rates of telephones: ITU-T G.711. Of Opus: RFC 6716. Of MP3: ISO 11172-3, 13818-3 and the 2.5 extension.
@@ -57,15 +67,12 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "wavf": Format("WAV", "FLOAT", ".wav", "float"),
         "ulaw": Format("WAV", "ULAW", ".wav", "G.711 mu-law, 8 kHz", _TELEPHONE_RATES),
         "alaw": Format("WAV", "ALAW", ".wav", "G.711 A-law, 8 kHz", _TELEPHONE_RATES),
-        "flac": Format("FLAC", "PCM_16", ".flac"),
-        "ogg": Format("OGG", "OPUS", ".ogg", "Opus", _OPUS_RATES, _OPUS_BITRATES),
-        "opus": Format("OGG", "OPUS", ".opus", "the same as ogg", _OPUS_RATES, _OPUS_BITRATES),
-        "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3", "", _MP3_RATES, _MP3_BITRATES),
+        "flac": Format("FLAC", "PCM_16", ".flac", media="audio/flac", tags=TAGS),
+        "ogg": Format("OGG", "OPUS", ".ogg", "Opus", _OPUS_RATES, _OPUS_BITRATES, "audio/ogg", TAGS),
+        "opus": Format("OGG", "OPUS", ".opus", "the same as ogg", _OPUS_RATES, _OPUS_BITRATES, "audio/ogg", TAGS),
+        "mp3": Format("MP3", "MPEG_LAYER_III", ".mp3", "", _MP3_RATES, _MP3_BITRATES, "audio/mpeg", _MP3_TAGS),
     }
 )
-# The strings of libsndfile but `software`, to which it adds its own name. WAV: a LIST chunk; MP3: ID3.
-TAGS = ("title", "artist", "album", "tracknumber", "date", "genre", "comment", "copyright", "license")
-_TAGS_OF = {"WAV": TAGS[:-1], "FLAC": TAGS, "OGG": TAGS, "MP3": TAGS[:-2]}
 DEFAULT_FORMAT = "wav"
 _MAX_LEVEL = 0.999  # at 1 libsndfile asks LAME for less than its least
 EXTENSIONS = tuple(dict.fromkeys(kind.extension for kind in FORMATS.values()))
@@ -77,13 +84,19 @@ def rates_of(format: str) -> tuple[int, ...]:
 
 
 def tags_of(format: str) -> tuple[str, ...]:
-    """Return the names of the tags that files of a format can have, as libsndfile writes them."""
-    return _TAGS_OF[FORMATS[format].container]
+    """Return the names of the tags that files of a format can have."""
+    return FORMATS[format].tags
 
 
 def has_bitrate(format: str) -> bool:
     """True for formats that compress to a bitrate."""
     return FORMATS[format].bitrates is not None
+
+
+def bitrate_formats(joint: str = "or") -> str:
+    """Name the formats with a bitrate: `ogg, opus or mp3`."""
+    *names, last = filter(has_bitrate, FORMATS)
+    return f"{', '.join(names)} {joint} {last}"
 
 
 def only_rate(format: str) -> int | None:

@@ -164,7 +164,7 @@ def batch(
     policy = again.policy
     from voxcli.artifacts.artifacts import Artifacts
     from voxcli.artifacts.subtitles import check_subtitles, subtitles_named
-    from voxcli.audio.formats import has_bitrate
+    from voxcli.audio.formats import bitrate_formats, has_bitrate
     from voxcli.inputs.cast import read_cast
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.defaults import read_defaults
@@ -227,27 +227,15 @@ def batch(
     artifacts = Artifacts(manifest.jobs, subtitles=kind, join=join, report=report, out=out, inputs=inputs)
     if settings.bitrate is not None and not any(map(has_bitrate, artifacts.formats)):
         raise InputError(
-            "--bitrate needs a format with a bitrate: set --format ogg, opus or mp3, or --join a file of one"
+            f"--bitrate needs a format with a bitrate: set --format {bitrate_formats()}, or --join a file of one"
         )
     with timer("plan"):
         plan = make_plan(manifest.jobs, speaker_of(model.model), same_voice)
     if dry_run:
         earlier = read_earlier(out)
         plan, voices = preview_voices(plan, earlier, rerun)
-        print(
-            "\n".join(
-                map(
-                    printable,
-                    [
-                        *manifest.lines(),
-                        *plan.lines(),
-                        *voices,
-                        *review_notes,
-                        *preview(plan, earlier, rerun, speed_of(model), artifacts.beside),
-                    ],
-                )
-            )
-        )
+        todo = preview(plan, earlier, rerun, speed_of(model), artifacts.beside)
+        print("\n".join(map(printable, [*manifest.lines(), *plan.lines(), *voices, *review_notes, *todo])))
         raise typer.Exit(1 if plan.refused else 0)
     from voxcli.run.batch import Backend, LocalBackend, speak_all
     from voxcli.run.progress import stderr_columns

@@ -43,12 +43,12 @@ def speak(
     Raises InputError, before a model is loaded, for options that exclude each other and for an output that is an
     input. Exits with code 1 if the speech was cut off at a length limit or is doubtful, unless that is allowed.
     """
-    from voxcli.audio.formats import has_bitrate
+    from voxcli.audio.formats import bitrate_formats, has_bitrate
     from voxcli.jobs.output_paths import STDOUT
 
     inputs.add_voices(job)
     if job.settings.bitrate is not None and not has_bitrate(job.format):
-        raise InputError(f"--bitrate needs a format with a bitrate: ogg, opus or mp3, not {job.format}")
+        raise InputError(f"--bitrate needs a format with a bitrate: {bitrate_formats()}, not {job.format}")
     check_options = check.check_options()
     kind = None
     if output.subtitles is not None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from typing_extensions import Required, TypedDict
 
-from voxcli.audio.formats import DEFAULT_FORMAT, has_bitrate
+from voxcli.audio.formats import DEFAULT_FORMAT, bitrate_formats, has_bitrate
 from voxcli.errors import InputError, ManifestError, Problem, quoted, shortened
 from voxcli.files.located import located
 from voxcli.files.names import one_name, unusable_name
@@ -306,7 +306,7 @@ class _Builder:
             self.outputs.check(take_path(out, take))
         format = self._format(fields, out, settings.format)
         if self.of_a_file and get("bitrate") is not None and not has_bitrate(format):
-            raise InputError(f"bitrate needs a format with a bitrate: ogg, opus or mp3, not {format}")
+            raise InputError(f"bitrate needs a format with a bitrate: {bitrate_formats()}, not {format}")
         job = Job(
             id=identity,
             text=fields["text"],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
-from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS
+from voxcli.audio.formats import DEFAULT_FORMAT, FORMATS, bitrate_formats
 from voxcli.errors import InputError, quoted
 from voxcli.model.solver import SOLVERS
 from voxcli.text.languages import LANGUAGES, language_name, language_tag, near_tag
@@ -175,7 +175,7 @@ class Settings:
     )
     bitrate: int | None = setting(
         None,
-        "bitrate of ogg, opus and mp3, rounded to the nearest one that the format has at the sample rate",
+        f"bitrate of {bitrate_formats('and')}, rounded to the nearest one that the format has at the sample rate",
         metavar="KBPS",
         unset="chosen by the format",
         group="output",

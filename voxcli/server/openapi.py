@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from voxcli.server.batch import MEDIA_TYPE
-from voxcli.server.schema import BatchLine, SpeechRequest
+from voxcli.server.schema import RESPONSE_FORMATS, BatchLine, SpeechRequest, content_type
 
 REFERENCE = "#/components/schemas/{model}"
 ERROR = {
@@ -38,7 +38,7 @@ UPLOAD = {
         "ref_text": {"type": "string"},
     },
 }
-AUDIO = ("audio/mpeg", "audio/ogg", "audio/flac", "audio/wav", "audio/pcm", "text/event-stream")
+AUDIO = (*dict.fromkeys(content_type(name, None) for name in RESPONSE_FORMATS), "text/event-stream")
 BINARY: dict[str, Any] = {"type": "string"}
 
 

@@ -18,13 +18,6 @@ DEFAULT_VOICE = "default"  # the model's own
 MAX_TEXT = 50_000  # characters of one text: about an hour of speech
 MAX_STEPS = 50  # of the solver: with more, one request would hold up all others
 RESPONSE_FORMATS = (*dict.fromkeys(("mp3", "opus", "flac", "wav", RAW, *FORMATS)),)  # OpenAI's first
-CONTENT_TYPES = {
-    "mp3": "audio/mpeg",
-    "ogg": "audio/ogg",
-    "opus": "audio/ogg",
-    "flac": "audio/flac",
-    RAW: "audio/pcm",
-}  # else audio/wav
 
 Text = Annotated[str, Field(max_length=MAX_TEXT)]
 Base64 = Annotated[str, Field(json_schema_extra={"contentEncoding": "base64"})]
@@ -139,5 +132,6 @@ def _reason(problem: Any) -> str:
 
 def content_type(format: str, rate: int | None) -> str:
     """Return the media type of a format, for bare samples with their rate."""
-    kind = CONTENT_TYPES.get(format, "audio/wav")
-    return f"{kind};rate={rate};channels=1" if format == RAW and rate else kind
+    if format == RAW:
+        return f"audio/pcm;rate={rate};channels=1" if rate else "audio/pcm"
+    return FORMATS[format].media
