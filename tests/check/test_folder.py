@@ -12,11 +12,13 @@ import pytest
 import soundfile
 
 from tests.check.stub import COMMAND, spelled
+from voxcli.audio.flac import flac_of
 from voxcli.check.heard import RATE
 from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
 from voxcli.jobs.result import Cue, Result, Review
 from voxcli.run.results import ResultLog, read_results
+from voxcli.voices.store import VoiceInfo, write_voice
 
 
 @pytest.fixture(autouse=True)
@@ -200,3 +202,85 @@ def test_channels_are_averaged(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", both, RATE, subtype="FLOAT")
     (tmp_path / "lines.jsonl").write_text('{"id": "a", "text": "Good luck."}\n')
     assert run(["check", str(tmp_path), "--manifest", str(tmp_path / "lines.jsonl")]) == 0
+
+
+SENTENCE = "we walked along the beach until the tide came in again slowly"
+TONE = np.sin(np.arange(2 * RATE) / 20).astype(np.float32)
+OTHER_VOICE = "another voice: similarity 0.00 to the recording, at least 0.75"
+
+
+def write_voice_file(path: Path, loudness: float, *, recorded: bool = True) -> Path:
+    """Write the file of a named voice. The stub hears another speaker in what is louder than 0.7."""
+    info = VoiceInfo(encoder="e", recording="joe.wav", sha256="0", seconds=2.0)
+    recording = flac_of(np.float32(loudness) * TONE, RATE) if recorded else None
+    write_voice(path, info, {"reference": np.ones((1, 1, 1), np.float32)}, recording)
+    return path
+
+
+@pytest.fixture
+def speakers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("voxcli.check.checker.encoder_weights", lambda: Path("stub"))
+
+
+@pytest.mark.usefixtures("speakers")
+def test_files_are_compared_with_the_recording_of_a_named_voice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("voxcli.voices.store.voices_folder", lambda: tmp_path / "voices")
+    write_voice_file(tmp_path / "voices" / "joe.safetensors", 0.9)
+    write_voice_file(tmp_path / "voices" / "anna.safetensors", 0.3)
+    write_voice_file(tmp_path / "voices" / "old.safetensors", 0.9, recorded=False)
+    write(tmp_path / "a.wav", SENTENCE)
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", SENTENCE, "ok"))
+    found = {}
+    for name in ("joe", "anna", "old"):
+        run(["check", str(tmp_path), "--voice", name])
+        result = read_results(tmp_path)["a"]
+        assert result.check is not None
+        found[name] = result.reason, result.check["similarity"]
+    assert found == {"joe": (OTHER_VOICE, 0.0), "anna": (None, 1.0), "old": (None, None)}
+    capsys.readouterr()
+    assert run(["check", str(tmp_path), "--voice", "jo"]) == 2
+    assert "did you mean 'joe'?" in capsys.readouterr().err
+    assert run(["check", str(tmp_path), "--voice", "joe", "--ref", str(tmp_path / "a.wav")]) == 2
+    assert "--voice and --ref exclude each other" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("speakers")
+def test_files_are_compared_with_the_voice_that_they_were_spoken_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The voice that lines of a batch share is beside them; a manifest may name a stored voice."""
+    monkeypatch.setattr("voxcli.voices.store.voices_folder", lambda: tmp_path / "voices")
+    write_voice_file(tmp_path / "voice.safetensors", 0.9)
+    write_voice_file(tmp_path / "voices" / "joe.safetensors", 0.9)
+    for name in "abc":
+        write(tmp_path / f"{name}.wav", SENTENCE)
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", SENTENCE, "ok", voice="voice.safetensors"))
+    assert run(["check", str(tmp_path)]) == 1
+    assert read_results(tmp_path)["a"].reason == OTHER_VOICE
+    rows = [("id", "text", "voice"), *zip("abc", [SENTENCE] * 3, ("joe", "en-US Amy", ""), strict=True)]
+    with (tmp_path / "lines.csv").open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    assert run(["check", str(tmp_path), "--manifest", str(tmp_path / "lines.csv")]) == 1
+    lines = [json.loads(line) for line in (tmp_path / "check.jsonl").read_text().splitlines()]
+    assert [line["check"]["similarity"] for line in lines] == [0.0, None, None], "other programs name other voices"
+
+
+def test_a_dash_is_stdout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    write(tmp_path / "b.wav", "good")
+    with ResultLog(tmp_path) as log:
+        for name in "ab":
+            log.append(Result(name, f"{name}.wav", "Good luck.", "ok"))
+    before = (tmp_path / "results.jsonl").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert run(["check", ".", "-o", "-"]) == 1
+    captured = capsys.readouterr()
+    lines = [json.loads(line) for line in captured.out.splitlines()]
+    assert [(line["id"], line["status"]) for line in lines] == [("a", "ok"), ("b", "doubtful")]
+    assert captured.err == "b.wav: words are missing: luck\n2 files checked, 1 doubtful, 0 failed\n"
+    assert not (tmp_path / "-").exists()
+    assert (tmp_path / "results.jsonl").read_bytes() == before

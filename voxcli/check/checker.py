@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
-from voxcli.audio.read import read_voice
+from voxcli.audio.read import Recording
 from voxcli.audio.resample import resample
 from voxcli.check.compare import Comparison, compare
 from voxcli.check.heard import RATE, Heard, HeardWord, Samples, Setup
@@ -20,6 +20,7 @@ from voxcli.check.speaker import INSTALL, encoder_weights, similarity
 from voxcli.check.verdict import ClipCheck, Limits
 from voxcli.errors import MissingExtra, VoxError
 from voxcli.text.guess import possible_languages
+from voxcli.voices.source import read_recording_of
 
 __all__ = ["CheckedClip", "Checker", "ClipText"]
 
@@ -99,7 +100,7 @@ class Checker:
     ) -> CheckedClip:
         """Check float32[n] at `rate` Hz; blocks until it is heard.
 
-        voice: the recording it should sound like.
+        voice: the recording it should sound like, or the file of a named voice.
         about: what it is, for the injection of faults.
 
         Raises SynthesisError if the recognizer fails, ModelError if it can't be loaded.
@@ -120,17 +121,19 @@ class Checker:
         )
 
     def _embedding(self, voice: Path) -> tuple[float, ...] | None:
-        """Return the embedding of a recording; None if it can't be read or there is no speaker encoder."""
+        """Return the embedding of a voice; None if it has no recording that can be read or there is no encoder."""
         if self._weights is None:
             return None
         with self._reading:
             if voice not in self._voices:
                 try:
-                    samples = read_voice(voice, RATE).samples
-                    self._voices[voice] = self._process.hear(samples, hear=False, embed=True).embedding
+                    self._voices[voice] = self._embedded(read_recording_of(voice, RATE))
                 except VoxError:  # the line that speaks with it reports it
                     self._voices[voice] = None
             return self._voices[voice]
+
+    def _embedded(self, recording: Recording | None) -> tuple[float, ...] | None:
+        return None if recording is None else self._process.hear(recording.samples, hear=False, embed=True).embedding
 
 
 def usual_threads(cores: int | None = None) -> int:

@@ -56,7 +56,7 @@ def heard_again(kept: Sequence[Outcome], checker: Checker) -> Iterator[tuple[Out
 
 def _file(outcome: Outcome) -> FileToCheck:
     job, result = outcome.job, outcome.result
-    voice, language = job.ref or job.prompt_audio, job.settings.language
+    voice, language = next(iter(job.voices), None), job.settings.language
     return FileToCheck(job.id, job.out, job.text, tuple(result.cues or ()), voice, language)
 
 

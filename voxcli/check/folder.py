@@ -25,7 +25,7 @@ class FileToCheck:
     """A file and its text.
 
     cues:     when parts of the text are heard; empty: the whole text in the whole file.
-    voice:    a recording of the voice that it should have.
+    voice:    the recording of the voice that it should have, or the file of a named voice.
     language: of the text; None to guess it.
     take:     its number, as in its result.
     """

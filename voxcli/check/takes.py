@@ -129,7 +129,7 @@ class Takes:
         text = ClipText.of(segment.written, spoken, job.settings.language)
         try:
             return self._checker.check(
-                clip.audio, clip.sample_rate, text, voice=job.ref or job.prompt_audio, about=job.text
+                clip.audio, clip.sample_rate, text, voice=next(iter(job.voices), None), about=job.text
             )
         except SynthesisError as error:  # the clip may be right
             return CheckedClip(ClipCheck(measure(clip.audio, clip.sample_rate), unheard=str(error)))

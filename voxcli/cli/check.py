@@ -15,11 +15,13 @@ import typer
 from voxcli.cli.check_options import AllowDoubtful, LimitOptions, check_folder
 from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import INPUT, OUTPUT, SPEECH, VOICE, Command, examples
-from voxcli.cli.options import Debug, Encoding, InputFormat, notify
+from voxcli.cli.options import Debug, Encoding, InputFormat, VoiceOptions, notify
+from voxcli.cli.values import complete, voice_words
 from voxcli.errors import InputError, VoxError, quoted
 from voxcli.files.names import RESULTS_NAME
 from voxcli.files.read import open_regular
 from voxcli.jobs.job import take_key
+from voxcli.jobs.output_paths import STDOUT
 from voxcli.terminal import counted, printable
 
 if TYPE_CHECKING:
@@ -61,6 +63,16 @@ def check(
     ref: Annotated[
         Path | None, option(VOICE, "--ref", metavar="FILE", help="Recording of the voice that all files should have.")
     ] = None,
+    voice: Annotated[
+        str | None,
+        option(
+            VOICE,
+            "--voice",
+            metavar="NAME",
+            autocompletion=complete(voice_words),
+            help="Named voice that all files should have, see `voxcpm2 voices`.",
+        ),
+    ] = None,
     language: Annotated[
         str | None,
         option(SPEECH, "--language", metavar="TAG", show_default="detected", help="Language of the texts: en, de, zh."),
@@ -73,7 +85,7 @@ def check(
             "-o",
             metavar="FILE",
             show_default=f"results.jsonl, or {CHECKS_NAME} in FOLDER with --manifest",
-            help="JSON Lines file for what the check finds.",
+            help="JSON Lines file for what the check finds; - writes it to stdout.",
         ),
     ] = None,
     allow_doubtful: AllowDoubtful = False,
@@ -92,22 +104,28 @@ def check(
     tag = _language(language)
     if manifest is None and (input_format or encoding or column_map):
         raise InputError("--input-format, --encoding and --map are for a --manifest")
-    if ref is not None:
-        from voxcli.jobs.plan import check_voices
-
-        check_voices(ref)
+    wanted = _voice(ref, voice)
     read = InputOptions(format_named(input_format), encoding, parse_map(column_map or ()))
     if manifest is None:
-        files = _files_of_results(folder, ref, tag)
+        files = _files_of_results(folder, wanted, tag)
     else:
-        files = _files_of_manifest(manifest, folder, read, ref, tag)
+        files = _files_of_manifest(manifest, folder, read, wanted, tag)
     target = out or (None if manifest is None else folder / CHECKS_NAME)
-    if target is not None:
+    if target is not None and target != STDOUT:
         _protect(target, folder, manifest, files)
     doubtful, failed = _check(files, limits, folder, target)
     print(f"{counted(len(files), 'file')} checked, {doubtful} doubtful, {failed} failed", file=sys.stderr)
     if failed or (doubtful and not allow_doubtful):
         raise typer.Exit(1)
+
+
+def _voice(ref: Path | None, name: str | None) -> Path | None:
+    """Return the voice that all files should have. Raises InputError if it can't be used."""
+    from voxcli.jobs.plan import check_voices
+
+    found = VoiceOptions(ref=ref, voice=name).file() or ref
+    check_voices(found)
+    return found
 
 
 def _language(named: str | None) -> str | None:
@@ -116,7 +134,7 @@ def _language(named: str | None) -> str | None:
     return None if named is None else DEFAULTS.updated({"language": named}).language
 
 
-def _files_of_results(folder: Path, ref: Path | None, language: str | None) -> list[FileToCheck]:
+def _files_of_results(folder: Path, voice: Path | None, language: str | None) -> list[FileToCheck]:
     from voxcli.check.folder import FileToCheck
     from voxcli.run.results import read_history
 
@@ -124,19 +142,27 @@ def _files_of_results(folder: Path, ref: Path | None, language: str | None) -> l
     if not good:
         raise InputError(f"there are no results in {folder}: name the texts of its files with --manifest FILE")
     return [
-        FileToCheck(result.id, folder / result.out, result.text, result.cues or (), ref, language, result.take)
+        FileToCheck(
+            result.id,
+            folder / result.out,
+            result.text,
+            result.cues or (),
+            voice or (folder / result.voice if result.voice else None),
+            language,
+            result.take,
+        )
         for result in good
     ]
 
 
 def _files_of_manifest(
-    manifest: str, folder: Path, read: Any, ref: Path | None, language: str | None
+    manifest: str, folder: Path, read: Any, voice: Path | None, language: str | None
 ) -> list[FileToCheck]:
     from voxcli.check.folder import FileToCheck
     from voxcli.inputs.recorded import read_recorded
 
     return [
-        FileToCheck(line.id, line.path, line.text, (), ref or line.ref, language)
+        FileToCheck(line.id, line.path, line.text, (), voice or line.voice, language)
         for line in read_recorded(manifest, folder, read)
     ]
 
@@ -171,7 +197,9 @@ def _holds_checks(path: Path) -> bool:
 
 
 def _check(files: list[FileToCheck], limits: LimitOptions, folder: Path, target: Path | None) -> tuple[int, int]:
-    """Check files and record what was found. target: a file of its own; None: results.jsonl in `folder`.
+    """Check files and record what was found.
+
+    target: a file of its own, or STDOUT, to which lines are written as they come; None: results.jsonl in `folder`.
 
     Returns the number of doubtful files and of those that could not be checked.
     """
@@ -195,12 +223,15 @@ def _check(files: list[FileToCheck], limits: LimitOptions, folder: Path, target:
                 continue
             if found.reason is not None:
                 doubtful += 1
-                print(printable(f"{file.path}: {found.reason}"), flush=True)
+                message = printable(f"{file.path}: {found.reason}")
+                print(message, file=sys.stderr if target == STDOUT else sys.stdout, flush=True)
             if record is not None:
                 record.add(file, found)
+            elif target == STDOUT:
+                print(_line(file, found), end="", flush=True)
             else:
                 lines.append(_line(file, found))
-        if target is not None:
+        if target is not None and target != STDOUT:
             write_atomic(target, "".join(lines).encode("utf-8", "replace"))
     return doubtful, failed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from voxcli.inputs.columns import Columns
 from voxcli.inputs.document import InputOptions, open_document
 from voxcli.inputs.manifest import MAX_BYTES
 from voxcli.inputs.rows import InputRow
+from voxcli.voices.store import voice_path
 
 __all__ = ["RecordedLine", "read_recorded"]
 
@@ -24,12 +26,12 @@ FILES = ("out", "file", "path", "audio", "audio_filepath", "audio_path", "audio_
 
 @dataclass(frozen=True)
 class RecordedLine:
-    """A file, its text, and the recording of the voice that it should have, if the manifest names one."""
+    """A file, its text, and the voice that it should have, a recording or a stored voice, if the manifest names one."""
 
     id: str
     path: Path
     text: str
-    ref: Path | None = None
+    voice: Path | None = None
 
 
 def read_recorded(source: str, folder: Path, options: InputOptions) -> list[RecordedLine]:
@@ -69,8 +71,19 @@ def _line(row: InputRow, number: int, columns: Columns, folder: Path, beside: Pa
     path = next(_existing(candidates, folder, beside), None)
     if path is None:
         raise InputError(f"there is no file {quoted(named or identity)} in {folder}")
-    ref = fields.get("ref")
-    return RecordedLine(identity, path, text, located(ref, beside) if isinstance(ref, str) and ref else None)
+    return RecordedLine(identity, path, text, _voice(fields.get("ref"), fields.get("voice"), beside))
+
+
+def _voice(ref: Any, voice: Any, beside: Path) -> Path | None:
+    """Return the voice of a row. A name that is not of a stored voice is another program's."""
+    if isinstance(ref, str) and ref:
+        return located(ref, beside)
+    if not isinstance(voice, str) or not voice:
+        return None
+    with suppress(InputError):
+        path = voice_path(voice, beside)
+        return path if os.path.isfile(path) else None
+    return None
 
 
 def _named(values: Mapping[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from voxcli.audio.read import Recording, read_voice
 from voxcli.errors import AudioError, quoted
-from voxcli.voices.store import Latents, read_info, read_latents, read_recording
+from voxcli.voices.store import SUFFIX, Latents, read_info, read_latents, read_recording
 
 Use = Literal["reference", "prompt"]
 Padding = Literal["right", "left"]
@@ -111,6 +111,17 @@ def read_source(source: VoiceSource, rate: int, encoder: Callable[[], str]) -> E
     if source.use == "named":
         return _read_named(source.path, rate, encoder())
     return ReadVoice(read_voice(source.path, rate), (source.use,))
+
+
+def read_recording_of(voice: Path, rate: int) -> Recording | None:
+    """Read the recording of a voice at `rate` Hz: an audio file, or what the file of a named voice keeps of it.
+
+    Returns None for a named voice of an earlier version. Raises AudioError or InputError if the file can't be read.
+    """
+    if voice.suffix != SUFFIX:
+        return read_voice(voice, rate)
+    content = read_recording(voice)
+    return None if content is None else read_voice(voice, rate, content=content)
 
 
 def _read_named(path: Path, rate: int, encoder: str) -> EncodedVoice | ReadVoice:
