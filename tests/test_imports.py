@@ -54,7 +54,7 @@ ALLOWED = {
     "interrupts": set(),
     "memory": set(),
     "__main__": {"cli", "interrupts"},
-    "__init__": {"api", "engine", "model", "errors"},
+    "__init__": {"api", "check", "engine", "model", "errors"},
 }
 HEAVY = {"torch", "vllm", "triton", "safetensors", "tokenizers", "transformers", "huggingface_hub"}
 WITHOUT_TORCH = {"inputs", "artifacts", *LEAVES}

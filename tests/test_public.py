@@ -13,6 +13,7 @@ import voxcli
 
 def test_every_public_name_can_be_imported() -> None:
     assert voxcli.__all__ == [
+        "CheckOptions",
         "Clip",
         "Engine",
         "EngineConfig",

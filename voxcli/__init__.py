@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from voxcli.api.stream import SpeechStream as SpeechStream
     from voxcli.api.tts import TTS as TTS
     from voxcli.api.voice import Voice as Voice
+    from voxcli.check.options import CheckOptions as CheckOptions
     from voxcli.engine.config import EngineConfig as EngineConfig
     from voxcli.engine.engine import Engine as Engine
     from voxcli.engine.request import Clip as Clip
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from voxcli.model.weights import load_model as load_model
 
 _HOMES = {
+    "CheckOptions": "voxcli.check.options",
     "Clip": "voxcli.engine.request",
     "Engine": "voxcli.engine.engine",
     "EngineConfig": "voxcli.engine.config",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import closing
+from contextlib import closing, nullcontext
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 
 import numpy as np
@@ -18,18 +20,25 @@ from voxcli.api.speech import Speech
 from voxcli.api.stream import SpeechStream
 from voxcli.api.voice import Voice
 from voxcli.audio.read import check_voice
+from voxcli.check.checker import Checker
+from voxcli.check.options import CheckOptions
 from voxcli.engine.load import LoadedEngine, ModelOptions
 from voxcli.errors import InputError
 from voxcli.files.located import located
+from voxcli.jobs.history import Earlier
 from voxcli.jobs.plan import NOTHING_TO_SPEAK, Plan, Utterance, make_plan
 from voxcli.jobs.protected import ProtectedInputs
+from voxcli.jobs.rerun import CHANGED
 from voxcli.jobs.result import Outcome, failure, skipped
+from voxcli.jobs.samevoice import SameVoice
 from voxcli.jobs.settings import WHOLE, Settings
+from voxcli.jobs.sharedvoices import SharedVoices
 from voxcli.jobs.speaker import speaker_of
 from voxcli.jobs.takes import takes_of
 from voxcli.text.clean import clean, is_speakable
 from voxcli.voices.add import encode_voice
 from voxcli.voices.prefetch import VoicePrefetcher
+from voxcli.voices.spoken import SpokenVoice
 
 Notify = Callable[[str], None]
 
@@ -57,18 +66,24 @@ class TTS:
         self._speaker = speaker_of(options.model)
         self._folders = {"the model": loaded.folder, "the LoRA": options.lora}
 
-    def speak(self, text: str, **options: Unpack[SpeechOptions]) -> Speech:
+    def speak(self, text: str, *, check: bool | CheckOptions = False, **options: Unpack[SpeechOptions]) -> Speech:
         """Speak a text of any length. The audio is that of `voxcpm2 synth` with the same options.
 
+        check:   listen to it, and speak it again if it is doubtful, as `voxcpm2 batch --check` does. If no take passes,
+                 `result.status` is "doubtful" and `result.reason` says why.
         options: see `SpeechOptions`: voice="anna", ref="voice.wav", seed=7, steps=16, ...
 
-        Raises InputError for a text, a voice or an option that can't be used, and other VoxErrors when synthesis fails.
+        Raises InputError for a text, a voice or an option that can't be used, MissingExtra for a check without its
+        packages, and other VoxErrors when synthesis fails.
         """
+        checker = self._checker(check)
         plan, inputs = self._planned(text, options)
-        with closing(self._spoken(plan.utterances, inputs)) as spoken:
+        with closing(self._spoken(plan, inputs, checker)) as spoken:
             (speech,) = spoken
         if speech.error is not None:
             raise speech.error
+        if speech.result.doubtful:
+            self._notify(f"doubtful: {speech.result.reason}")
         for warning in speech.warnings:
             self._notify(warning)
         return speech
@@ -91,26 +106,37 @@ class TTS:
         return SpeechStream(self._shared, utterance, rate, self._notify, keep=options)
 
     def batch(
-        self, rows: Iterable[str | Mapping[str, object]], **options: Unpack[SpeechOptions]
+        self,
+        rows: Iterable[str | Mapping[str, object]],
+        *,
+        check: bool | CheckOptions = False,
+        same_voice: bool = False,
+        voice_seed: int | None = None,
+        **options: Unpack[SpeechOptions],
     ) -> Generator[Speech, None, None]:
         """Speak many texts at once and yield each as it finishes, in any order.
 
-        rows:    lines as in a manifest, {"id": "a", "text": "One."}, or plain texts. All are read and checked first.
-                 Paths are relative to the current folder.
-        options: for rows that say nothing themselves, see `SpeechOptions`.
+        rows:       lines as in a manifest, {"id": "a", "text": "One."}, or plain texts. All are read and checked first.
+                    Paths are relative to the current folder.
+        check:      listen to each text, and speak it again if it is doubtful, see `speak`.
+        same_voice: rows without a voice share one, as with `voxcpm2 batch --same-voice`.
+        voice_seed: the seed of that voice; implies `same_voice`.
+        options:    for rows that say nothing themselves, see `SpeechOptions`.
 
         A row that can't be spoken comes with its `error`, and the others go on. A row without words comes as the
         silence that it stands for. Closing the generator, or dropping it, ends the synthesis.
 
         Raises ManifestError, with a problem for each malformed row, before anything is spoken.
         """
+        checker = self._checker(check)
         inputs = self._inputs()
         rows = list(rows)
         manifest = many_jobs(rows, options, self._settings, inputs)
         plan = make_plan(manifest.jobs, self._speaker)
+        plan.same_voice = SameVoice(same_voice or voice_seed is not None, seed=voice_seed)
         for note in (*manifest.notes, *plan.notes, *plan.warnings):
             self._notify(note)
-        return self._shared.opened(self._batch(plan, inputs, list(voices_in([*rows, options]))))
+        return self._shared.opened(self._batch(plan, inputs, checker, list(voices_in([*rows, options]))))
 
     def voice(self, recording: str | PathLike[str], *, text: str | None = None) -> Voice:
         """Encode a recording of a voice, 1 to 60 seconds of speech, to speak with it many times.
@@ -166,7 +192,13 @@ class TTS:
             self._notify(note)
         return plan, inputs
 
-    def _batch(self, plan: Plan, inputs: ProtectedInputs, keep: list[Voice]) -> Generator[Speech, None, None]:
+    def _checker(self, check: bool | CheckOptions) -> Checker | None:
+        options = CheckOptions() if check is True else check or None
+        return None if options is None else Checker(options, self._notify)
+
+    def _batch(
+        self, plan: Plan, inputs: ProtectedInputs, checker: Checker | None, keep: list[Voice]
+    ) -> Generator[Speech, None, None]:
         """keep: voices whose files are needed until the end."""
         for job, error in plan.refused:
             yield self._failed(failure(job, error, Path()))
@@ -176,13 +208,14 @@ class TTS:
             result = skipped(job, pause_s, Path()).result
             yield Speech(rate, result, _job=job, _samples=silence, _inputs=inputs)
         if plan.utterances:
-            yield from self._spoken(plan.utterances, inputs)
+            yield from self._spoken(plan, inputs, checker)
 
-    def _spoken(self, utterances: list[Utterance], inputs: ProtectedInputs) -> Generator[Speech, None, None]:
-        with self._shared.use() as loaded:
-            jobs = [utterance.job for utterance in utterances]
-            voices = VoicePrefetcher(loaded.engine, jobs, encoder=self._shared.encoder, notify=self._notify)
-            session = MemorySession(loaded.engine, list(takes_of(utterances)), voices, self._notify)
+    def _spoken(self, plan: Plan, inputs: ProtectedInputs, checker: Checker | None) -> Generator[Speech, None, None]:
+        with self._shared.use() as loaded, checker or nullcontext(), TemporaryDirectory(prefix="voxcpm2-") as folder:
+            if checker is not None:
+                checker.wait()
+            utterances = self._in_one_voice(plan, loaded, Path(folder)) if plan.same_voice.wanted else plan.utterances
+            session = self._session(loaded, list(takes_of(utterances)), checker)
             with closing(session.run()) as outcomes:
                 for outcome in outcomes:
                     found = session.audio.pop(outcome.job.key, None)
@@ -193,6 +226,24 @@ class TTS:
                             found.rate, outcome.result, _job=outcome.job, _samples=found.samples, _inputs=inputs
                         )
                     self._shared.resumed()
+
+    def _in_one_voice(self, plan: Plan, loaded: LoadedEngine, folder: Path) -> list[Utterance]:
+        """Draw the voices of rows without one. Returns the utterances with them; their files are in `folder`."""
+        voices = SharedVoices(plan, Earlier(folder, {}), CHANGED)
+        while leaders := voices.leaders():
+            spoken: dict[str, SpokenVoice] = {}
+            session = self._session(loaded, leaders)
+            session.keep_voice = spoken.__setitem__
+            for outcome in session.run():
+                voices.take(outcome, spoken.get(outcome.job.id), self._shared.encoder)
+        return [replace(utterance, shared_voice=None) for utterance in voices.voiced()]
+
+    def _session(
+        self, loaded: LoadedEngine, utterances: list[Utterance], checker: Checker | None = None
+    ) -> MemorySession:
+        jobs = [utterance.job for utterance in utterances]
+        voices = VoicePrefetcher(loaded.engine, jobs, encoder=self._shared.encoder, notify=self._notify)
+        return MemorySession(loaded.engine, utterances, voices, self._notify, checker)
 
     def _failed(self, outcome: Outcome) -> Speech:
         rate = outcome.job.sample_rate or self.sample_rate

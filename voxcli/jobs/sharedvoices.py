@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -26,7 +26,7 @@ from voxcli.jobs.history import Earlier
 from voxcli.jobs.job import Job
 from voxcli.jobs.plan import Plan, Utterance, expected_seconds
 from voxcli.jobs.rerun import Rerun
-from voxcli.jobs.result import shown_path
+from voxcli.jobs.result import Outcome, shown_path
 from voxcli.terminal import counted
 from voxcli.text.description import person_of
 from voxcli.voices.spoken import SpokenVoice
@@ -145,14 +145,21 @@ class SharedVoices:
             job = replace(job, settings=job.settings.updated({"seed": self._asked.seed}))
         return replace(utterance, job=job, segments=utterance.segments[:1], gives_voice=True)
 
-    def drawn(self, job: Job, seed: int, voice: SpokenVoice, encoder: str) -> str | None:
-        """Write the voice of a leader. Returns a message for people; None if another line is tried first.
+    def take(self, outcome: Outcome, voice: SpokenVoice | None, encoder: Callable[[], str]) -> str | None:
+        """Take the outcome of a leader and write its voice.
 
-        seed:    of its clip.
-        encoder: identity of the model's voice encoder.
+        voice:   of its clip; None if it has none.
+        encoder: returns the identity of the model's voice encoder.
 
-        Raises OutputError when the file can't be written.
+        Returns a message for people; None if another line is tried first. Raises OutputError when the file can't be
+        written.
         """
+        seed = outcome.result.seed
+        if voice is None or seed is None or not outcome.result.ok:
+            return None
+        return self._drawn(outcome.job, seed, voice, encoder())
+
+    def _drawn(self, job: Job, seed: int, voice: SpokenVoice, encoder: str) -> str | None:
         group = next(each for each in self.groups if any(one.job.id == job.id for one in each.utterances))
         if voice.doubtful:
             group.doubtful.append((job, seed, voice))

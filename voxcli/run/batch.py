@@ -149,11 +149,9 @@ class BatchRun:
 
     def _draw(self, outcome: Outcome, voices: SharedVoices) -> None:
         """Take the outcome of a line that was spoken for its voice."""
-        voice, seed = self._spoken.pop(outcome.job.id, None), outcome.result.seed
-        if voice is not None and seed is not None and outcome.result.ok:
-            message = voices.drawn(outcome.job, seed, voice, self.encoder())
-            if message is not None:
-                self.display.notify(message)
+        message = voices.take(outcome, self._spoken.pop(outcome.job.id, None), self.encoder)
+        if message is not None:
+            self.display.notify(message)
 
     def _rounds(self, plan: Plan) -> Iterator[list[Utterance]]:
         """Yield the lines to speak: first those that voices are drawn with, again and again until these are there."""
