@@ -57,7 +57,9 @@ def test_silu_mul_with_a_pending_normalization(width: int, dtype: torch.dtype) -
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="needs the tensor memory accelerator of Hopper or newer")
-@pytest.mark.parametrize(("rows", "width", "columns"), [(1024, 1024, 4096), (1397, 2048, 6144), (5632, 1024, 4096)])
+@pytest.mark.parametrize(
+    ("rows", "width", "columns"), [(1024, 1024, 4096), (1397, 2048, 6144), (2816, 1024, 4096), (5632, 1024, 4096)]
+)
 def test_gated_products(rows: int, width: int, columns: int) -> None:
     x = draw(rows, width, dtype=torch.bfloat16) * torch.linspace(0.1, 4, rows, device=DEVICE)[:, None].bfloat16()
     gate_up = draw(2 * columns, width, dtype=torch.bfloat16, seed=1) * 2 / width**0.5
@@ -103,10 +105,19 @@ def test_rope_and_write(heads: int, kv_heads: int, dim: int, width: int, rotated
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("heads", "kv_heads", "dim"), [(4, 2, 64), (6, 2, 64), (16, 2, 128)])
 @pytest.mark.parametrize(("keys", "first"), [(11, 0), (11, 7), (5, 0)])
-@pytest.mark.parametrize("width", [0, 48, 384])
+@pytest.mark.parametrize(("width", "separate"), [(0, False), (48, False), (384, False), (48, True), (384, True)])
 def test_local_attention(
-    heads: int, kv_heads: int, dim: int, keys: int, first: int, width: int, dtype: torch.dtype
+    heads: int,
+    kv_heads: int,
+    dim: int,
+    keys: int,
+    first: int,
+    width: int,
+    separate: bool,
+    dtype: torch.dtype,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """separate: with few rows the kernel computes their scales itself, with many another kernel does."""
     if DEVICE == "cpu" and dtype == torch.bfloat16:
         pytest.skip("Triton's interpreter can't multiply bfloat16 matrices")
     qkv = draw(3, keys, heads + 2 * kv_heads, dim, dtype=dtype)
@@ -114,8 +125,16 @@ def test_local_attention(
     q = q[:, first:]
     cos, sin = draw(keys, dim, seed=1), draw(keys, dim, seed=2)
     rms = Rms(draw(3, keys, width, dtype=dtype, seed=3) * 3, 1e-5) if width else None
+    monkeypatch.setattr(triton_attention, "SEPARATE_ROWS", 1 if separate else 10**9)
     given = (q, k, v, cos, sin, first, rms)
     close(triton_attention.local_attention(*given), torch_ops.local_attention(*given))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("rows", "width"), [(1, 1024), (7, 48), (33, 2048)])
+def test_row_scales(rows: int, width: int, dtype: torch.dtype) -> None:
+    x = draw(rows, width, dtype=dtype) * torch.linspace(0.01, 4, rows, device=DEVICE)[:, None].to(dtype)
+    close(triton_ops.row_scales(Rms(x, 1e-5)), torch.rsqrt(x.float().square().mean(-1) + 1e-5))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
