@@ -40,6 +40,7 @@ def test_what_a_recognizer_mishears_is_right(heard: str) -> None:
         ("A fog rolled over the harbor this morning", "words are missing: thick"),
         ("thick fog rolled over the harbor", "words are missing: this morning"),
         ("A thick fog rolled over rolled over the harbor this morning", "words are repeated: rolled over"),
+        ("A thick fog rolled over the the harbor this morning", "words are repeated: the"),
         ("A thick fog rolled over the harbor this morning thank you", "words are added: thank you"),
         (
             "A brick dog told cover a barber mist mourning",

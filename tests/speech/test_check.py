@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import soundfile
 
 from voxcli import faults
+from voxcli.audio.spoil import spoil
 from voxcli.check.speaker import encoder_weights
 from voxcli.cli.main import run
 from voxcli.run.results import read_results
@@ -57,6 +59,17 @@ def test_wrong_texts_are_found(tmp_path: Path, repository: Path) -> None:
     }
 
 
+def test_a_phrase_said_twice_is_found(tmp_path: Path, repository: Path) -> None:
+    """Also where the recognizer writes it only once."""
+    names = ("sunset", "figures", "harbor", "cloned")
+    for name in names:
+        samples, rate = soundfile.read(repository / "samples" / "demo" / f"{name}.wav", dtype="float32")
+        soundfile.write(tmp_path / f"{name}.wav", spoil(samples, rate, "repeat"), rate)
+    found = _checked(tmp_path, {name: TEXTS[name] for name in names}, tmp_path)
+    print({name: line["reason"] for name, line in found.items()})
+    assert all(str(line["reason"]).startswith(("words are repeated", "words are added")) for line in found.values())
+
+
 def test_word_times_follow_the_speech(tmp_path: Path, repository: Path) -> None:
     words = _checked(tmp_path, TEXTS, repository / "samples" / "demo")["harbor"]["words"]
     assert isinstance(words, list)
@@ -91,12 +104,10 @@ def _own_words(text: str, texts: list[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("count", "spoiled", "missed", "false_alarms"),
-    # the recognizer writes a phrase that is said twice only once in an eighth of the cases
-    [(10, 5, 0, 0), pytest.param(200, 20, 1, 2, marks=pytest.mark.long)],
+    ("count", "spoiled", "false_alarms"), [(10, 5, 0), pytest.param(200, 20, 2, marks=pytest.mark.long)]
 )
 def test_spoiled_takes_are_found_and_replaced(
-    count: int, spoiled: int, missed: int, false_alarms: int, tmp_path: Path, repository: Path, demo_voice: Path
+    count: int, spoiled: int, false_alarms: int, tmp_path: Path, repository: Path, demo_voice: Path
 ) -> None:
     rows = LINES[:: len(LINES) // count]
     faulty = _spoiled(rows, spoiled)
@@ -114,7 +125,7 @@ def test_spoiled_takes_are_found_and_replaced(
     rates = [result.check["wer"] for result in found.values() if result.check is not None]
     print(f"found {len(heard & faulty.keys())} of {spoiled}, {len(heard - faulty.keys())} false alarms")
     print(f"word error rate of kept takes {sum(rates) / len(rates):.2%}, {rates.count(0.0)} of {len(rates)} exact")
-    assert len(faulty.keys() - heard) <= missed
+    assert faulty.keys() <= heard
     assert len(heard - faulty.keys()) <= false_alarms
     assert {result.status for result in found.values()} == {"ok"}
     assert code == 0

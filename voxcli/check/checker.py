@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 
@@ -17,6 +17,7 @@ from voxcli.check.options import CheckOptions
 from voxcli.check.process import ListeningProcess
 from voxcli.check.signals import measure
 from voxcli.check.speaker import INSTALL, encoder_weights, similarity
+from voxcli.check.surplus import all_words
 from voxcli.check.verdict import ClipCheck, Limits
 from voxcli.errors import MissingExtra, VoxError
 from voxcli.text.guess import possible_languages
@@ -110,9 +111,13 @@ class Checker:
         wanted = None if voice is None else self._embedding(voice)
         heard = Heard()
         if words or wanted is not None:
-            heard = self._process.hear(
-                resample(samples, rate, RATE), language=language, hear=words, embed=wanted is not None, about=about
-            )
+            at_rate = resample(samples, rate, RATE)
+            heard = self._process.hear(at_rate, language=language, hear=words, embed=wanted is not None, about=about)
+
+            def listen(part: Samples) -> tuple[HeardWord, ...]:
+                return self._process.hear(part, language=language, about=about).words
+
+            heard = replace(heard, words=all_words(heard.words, at_rate, text.languages, listen))
         same = None if wanted is None or heard.embedding is None else similarity(wanted, heard.embedding)
         return CheckedClip(
             ClipCheck(measure(samples, rate), _compared(text, heard.text) if words else None, same),

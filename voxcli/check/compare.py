@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import NamedTuple
 
 from voxcli.check.align import Step, align, distance
 from voxcli.check.words import Word, words_of
 
-__all__ = ["Comparison", "Place", "compare"]
+__all__ = ["MIN_LETTERS", "Comparison", "ErrorRun", "Place", "compare", "error_runs"]
+
+# Words in a row of which the recognizer heard fewer letters than this of the text, or more, were left out or added.
+MIN_LETTERS = 4
 
 
 class Place(NamedTuple):
@@ -46,6 +50,33 @@ class Comparison:
     @property
     def errors(self) -> int:
         return sum(step.kind != "same" for step in self.steps)
+
+
+class ErrorRun(NamedTuple):
+    """Wanted words [wanted, wanted_end) in whose place heard words [heard, heard_end) were heard: not one is the same.
+
+    more_letters: of the heard words than of the wanted ones.
+    """
+
+    wanted: int
+    wanted_end: int
+    heard: int
+    heard_end: int
+    more_letters: int
+
+
+def error_runs(comparison: Comparison) -> Iterator[ErrorRun]:
+    """Yield the errors, those side by side as one."""
+    for same, run in groupby(comparison.steps, key=lambda step: step.kind == "same"):
+        if same:
+            continue
+        steps = list(run)
+        first, last = steps[0], steps[-1]
+        wanted, heard = slice(first.wanted, last.wanted_end), slice(first.heard, last.heard_end)
+        letters = [
+            sum(len(word.key) for word in words) for words in (comparison.heard[heard], comparison.wanted[wanted])
+        ]
+        yield ErrorRun(first.wanted, last.wanted_end, first.heard, last.heard_end, letters[0] - letters[1])
 
 
 def compare(

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
-from voxcli.check.compare import Comparison, Place
+from voxcli.check.compare import MIN_LETTERS, Comparison, ErrorRun, Place, error_runs
 from voxcli.check.options import CheckOptions
 from voxcli.check.signals import Signals
 from voxcli.errors import shortened
@@ -20,8 +19,7 @@ __all__ = ["ClipCheck", "Limits", "badness", "reasons"]
 # Right clips of the demo voice measured 0.85 to 0.95 against a recording of it, other speakers 0.44, and the demo voice
 # made lower by a quarter 0.67.
 MIN_SIMILARITY = 0.75
-# Words in a row of which the recognizer heard fewer letters than this of the text, or more, were left out or added.
-MIN_LETTERS = 4
+MIN_REPEATED = 2  # letters of words that are heard twice in a row: that is no mishearing
 MAX_WER, MAX_CER = 0.1, 0.05  # of long texts
 MAX_ERRORS, MAX_WRONG_LETTERS = 1, 3  # of short ones, in which one error is a large share
 MAX_CLIPPING = 0.0005
@@ -111,18 +109,20 @@ def _wrong_runs(comparison: Comparison) -> tuple[list[Place], list[Place]]:
     """Return the missing and the added words of all runs of errors that a mishearing does not explain."""
     missing: list[Place] = []
     added: list[Place] = []
-    for same, run in groupby(comparison.steps, key=lambda step: step.kind == "same"):
-        if same:
-            continue
-        steps = list(run)
-        wanted = comparison.wanted[steps[0].wanted : steps[-1].wanted_end]
-        heard = comparison.heard[steps[0].heard : steps[-1].heard_end]
-        more = sum(len(word.key) for word in wanted) - sum(len(word.key) for word in heard)
-        if more >= MIN_LETTERS:
-            missing += [Place(*wanted_word[1:]) for wanted_word in wanted]
-        elif -more >= MIN_LETTERS:
-            added += [Place(word.place, word.text) for word in heard]
+    for run in error_runs(comparison):
+        if run.more_letters <= -MIN_LETTERS:
+            missing += [Place(*word[1:]) for word in comparison.wanted[run.wanted : run.wanted_end]]
+        elif run.more_letters >= (MIN_REPEATED if _is_repeated(run, comparison) else MIN_LETTERS):
+            added += [Place(word.place, word.text) for word in comparison.heard[run.heard : run.heard_end]]
     return missing, added
+
+
+def _is_repeated(run: ErrorRun, comparison: Comparison) -> bool:
+    """Whether the words of a run are heard twice in a row, and none of the text is missing there."""
+    words = {place.word for place in comparison.repeated}
+    return run.wanted == run.wanted_end and all(
+        word.text in words for word in comparison.heard[run.heard : run.heard_end]
+    )
 
 
 def _how(added: Sequence[Place], repeated: Sequence[Place]) -> str:
