@@ -1,5 +1,6 @@
 """The program `voxcpm2`, also `python -m voxcli`. Signal handlers come first, so Ctrl-C never shows a traceback."""
 
+import gc
 import os
 import sys
 
@@ -13,6 +14,7 @@ except KeyboardInterrupt:  # in the first milliseconds, before our handler is in
 def main() -> None:
     """Run the command line and exit with its code."""
     interrupts.install()
+    gc.disable()  # imports leave no garbage; the command that runs enables it again
     from voxcli.cli.main import run
 
     code = run(sys.argv[1:])

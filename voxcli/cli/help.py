@@ -5,6 +5,7 @@ Metavars: a word in capitals stands for a value. Words in lower case are typed l
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
@@ -47,6 +48,10 @@ class Command(_Examples, TyperCommand):
         if ctx.args and not ctx.resilient_parsing:
             raise InputError(with_help(extra_arguments(ctx.args, ctx), ctx))
         return []
+
+    def invoke(self, ctx: Any) -> Any:
+        gc.enable()  # which the program disabled for its imports
+        return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         return ["[OPTIONS]", *(_usage_of(param) for param in _arguments(self))]
