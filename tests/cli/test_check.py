@@ -11,7 +11,7 @@ import pytest
 from tests.check.stub import COMMAND
 from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
-from voxcli.run.results import read_results
+from voxcli.run.results import read_history, read_results
 
 LIMITS = ["--allow-truncated", "--max-seconds", "1"]
 TEXTS = {"a": "Good luck.", "b": "The sun is rising."}
@@ -32,6 +32,11 @@ def batch(tmp_path: Path, *options: str) -> int:
 
 def results(tmp_path: Path) -> dict[str, Any]:
     return read_results(tmp_path / "out")
+
+
+def kept_takes(tmp_path: Path) -> dict[tuple[str, int], Any]:
+    history = read_history(tmp_path / "out").values()
+    return {(good.id, good.take or 1): good for each in history if (good := each.good) is not None}
 
 
 def test_doubtful_lines_are_spoken_again_recorded_and_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,6 +104,60 @@ def test_retry_failed_goes_on_with_seeds_that_were_not_tried(tmp_path: Path) -> 
     batch(tmp_path, "--check", "--check-retries", "1", "--retry-failed")
     for identity, result in results(tmp_path).items():
         assert result.check["first_seed"] == before[identity].check["next_seed"]
+
+
+@pytest.mark.parametrize("options", [["--seed", "1"], ["--seed", "1", "--takes", "2"]])
+def test_retry_failed_goes_on_from_a_given_seed(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [*options, "--check", "--check-retries", "1"]
+    batch(tmp_path, *options)
+    first = kept_takes(tmp_path)
+    assert first["a", 1].check["first_seed"] == 1
+    batch(tmp_path, *options, "--retry-failed")
+    second = kept_takes(tmp_path)
+    assert second.keys() == first.keys()
+    for key, result in second.items():
+        assert result.check["first_seed"] == first[key].check["next_seed"]
+        assert result.fingerprint["seed"] == first[key].fingerprint["seed"]
+    batch(tmp_path, *options, "--retry-failed")
+    third = kept_takes(tmp_path)
+    for key, result in third.items():
+        assert result.check["first_seed"] == second[key].check["next_seed"]
+    capsys.readouterr()
+    (tmp_path / "out" / "a.wav").unlink()
+    batch(tmp_path, *options)
+    assert ", 1 to speak (1 file missing)" in capsys.readouterr().err
+    lost = kept_takes(tmp_path)["a", 1]
+    assert (lost.sha256, lost.check) == (third["a", 1].sha256, third["a", 1].check), "the same file comes back"
+    batch(tmp_path, *options, "--force")
+    assert {key: line.sha256 for key, line in kept_takes(tmp_path).items()} == {
+        key: line.sha256 for key, line in first.items()
+    }, "the search starts at the given seed"
+
+
+def test_retry_failed_goes_on_from_a_seed_in_the_manifest_and_an_edited_text_begins_with_it(tmp_path: Path) -> None:
+    lines = tmp_path / "lines.jsonl"
+    lines.write_text(json.dumps({"id": "a", "text": "Good luck.", "seed": 5}) + "\n")
+    options = ("--check", "--check-retries", "0")
+    batch(tmp_path, *options)
+    batch(tmp_path, *options, "--retry-failed")
+    assert results(tmp_path)["a"].check["first_seed"] == 6
+    lines.write_text(json.dumps({"id": "a", "text": "Good night.", "seed": 5}) + "\n")
+    batch(tmp_path, *options)
+    assert results(tmp_path)["a"].check["first_seed"] == 5
+
+
+@pytest.mark.parametrize("options", [[], ["--seed", "1"]])
+def test_retry_failed_does_not_repeat_the_seed_of_a_file_that_was_heard_later(
+    options: list[str], tmp_path: Path
+) -> None:
+    batch(tmp_path, *options)
+    batch(tmp_path, *options, "--check", "--check-retries", "0")
+    before = results(tmp_path)
+    batch(tmp_path, *options, "--check", "--check-retries", "0", "--retry-failed")
+    for identity, result in results(tmp_path).items():
+        assert result.seed == before[identity].seed + before[identity].attempts
 
 
 def test_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,9 @@ from voxcli.check.folder import FileToCheck, check_files
 from voxcli.errors import VoxError
 from voxcli.jobs.result import Outcome, Result
 
-__all__ = ["heard_again", "is_current", "may_improve"]
+__all__ = ["first_seed", "heard_again", "is_current", "may_improve", "moved_seed", "next_seed"]
+
+MAX_SEED = 2**63 - 1
 
 
 def is_current(result: Result, checker: Checker) -> bool:
@@ -33,7 +35,18 @@ def first_seed(result: Result) -> int | None:
 
 def next_seed(result: Result) -> int | None:
     """Return the first seed that has not been tried for a doubtful line."""
-    return _seed(result, "next_seed")
+    if "next_seed" in (result.check or {}):
+        return _seed(result, "next_seed")
+    if result.seed is None:
+        return None
+    return min(result.seed + (result.attempts or 1), MAX_SEED)  # made without the check, which then heard the file
+
+
+def moved_seed(result: Result, asked: int) -> int | None:
+    """Return the seed with which a line with the seed `asked` was spoken, if an earlier run went on with seeds that
+    were not tried; None if it began with `asked`."""
+    began = _seed(result, "first_seed")
+    return None if began in (None, asked) else first_seed(result)
 
 
 def heard_again(kept: Sequence[Outcome], checker: Checker) -> Iterator[tuple[Outcome, bool]]:
@@ -62,4 +75,4 @@ def _file(outcome: Outcome) -> FileToCheck:
 
 def _seed(result: Result, name: str) -> int | None:
     value: Any = (result.check or {}).get(name, result.seed)
-    return value if type(value) is int and 0 <= value < 2**63 else result.seed
+    return value if type(value) is int and 0 <= value <= MAX_SEED else result.seed

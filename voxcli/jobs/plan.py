@@ -40,7 +40,8 @@ class Utterance:
     description:  description of the voice; empty without one.
     own:          the part of it that is at the start of the text.
     note_marks:   number of note marks removed from the text.
-    seed:         the seed that an earlier run drew for a job without one.
+    seed:         the seed to begin with, from an earlier run: drawn for a job without one, or the next one of a
+                  doubtful take. None: that of the job.
     place:        its position among the jobs of the plan, from 0.
     shared_voice: the voice file that it shares with other lines without a voice, as results name it.
     gives_voice:  it is spoken only for its voice, and has no file and no result.

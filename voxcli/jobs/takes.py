@@ -85,6 +85,13 @@ def is_free(seed: int, rejected: Collection[int]) -> bool:
     return not any(0 <= each - seed < SPAN for each in rejected)
 
 
+def next_free(seed: int, rejected: Collection[int]) -> int:
+    """Return the first seed from `seed` on that no rejected one is near."""
+    while not is_free(seed, rejected):
+        seed = max(each for each in rejected if 0 <= each - seed < SPAN) + 1
+    return seed
+
+
 def _seeds(seed: int, take: int) -> Iterator[int]:
     """Yield the seeds of a take: of take 1 the line's own first, then ones that are derived from it."""
     for place in count():

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from voxcli.audio.formats import has_bitrate
-from voxcli.check.earlier import first_seed, next_seed
+from voxcli.check.earlier import first_seed, moved_seed, next_seed
 from voxcli.errors import InputError, OutputError, VoxError
 from voxcli.files.names import LOCK_NAME
 from voxcli.files.read import content_digest
@@ -27,7 +27,7 @@ from voxcli.jobs.places import Beside, check_approved, check_places, nothing
 from voxcli.jobs.plan import Plan, Utterance
 from voxcli.jobs.rerun import CHANGED, Rerun, RerunPolicy
 from voxcli.jobs.result import Outcome, Result, shown_path
-from voxcli.jobs.takes import drawn_seed, is_free, take_of
+from voxcli.jobs.takes import drawn_seed, is_free, next_free, take_of
 from voxcli.jobs.verdicts import UNDECIDED, Decision, as_approved, decide
 from voxcli.run.results import read_history
 from voxcli.run.throughput import pace
@@ -177,7 +177,11 @@ class _Comparison:
         elif decision.rejects(good):
             reason = REJECTED
         elif (
-            unchanged and self.rerun.policy == "failed" and take != decision.approved and _is_doubtful(utterance, good)
+            unchanged
+            and self.rerun.policy == "failed"
+            and take != decision.approved
+            and good is not None
+            and good.doubtful
         ):
             reason = DOUBTFUL
         spoken = self.rerun.selects(utterance.job) and (self.rerun.policy != "failed" or reason in (FAILED, DOUBTFUL))
@@ -185,13 +189,13 @@ class _Comparison:
             assert good is not None, "only a file can be unchanged"
             self._keep(utterance.job, good, decision)
             if reason is None and take != decision.approved and self.rerun.selects(utterance.job):
-                again = replace(utterance, seed=self._seed(history, decision), fingerprint=now)
+                again = replace(utterance, seed=self._seed(now, history, decision), fingerprint=now)
                 self.plan.again[utterance.job.key] = replace(again, review=decision.review(take, None))
         else:
             self._mark(take, history, decision)
             if spoken:
                 review = decision.review(take, None)
-                seed = self._seed(history, decision, untried=reason == DOUBTFUL)
+                seed = self._seed(now, history, decision, untried=reason == DOUBTFUL)
                 self.plan.todo.append(replace(utterance, seed=seed, review=review, fingerprint=now))
                 self.plan.reasons[reason or NEW] += 1
             else:
@@ -203,17 +207,33 @@ class _Comparison:
         if history.good is not None and _reason(utterance, history, self.fingerprints.of(utterance), self.out) is None:
             self._keep(utterance.job, history.good, decision)
 
-    def _seed(self, history: History | None, decision: Decision, *, untried: bool = False) -> int | None:
-        """Return the seed drawn for a take before: that of its last file, else that of its last failure.
+    def _seed(
+        self, now: Fingerprint, history: History | None, decision: Decision, *, untried: bool = False
+    ) -> int | None:
+        """Return the seed to begin a take with: that of its last file, else that of its last failure.
+
+        A take with a seed of its own begins with that (None), unless the same line went on with other seeds before.
 
         untried: the first seed that the check of a doubtful take has not heard.
         """
+        before = (history.good or history.last) if history is not None and self.rerun.policy != "all" else None
+        if now.seed is not None and not untried:
+            return self._moved(now, before, decision)
         seed = None
-        if history is not None and self.rerun.policy != "all":
-            seed = (next_seed if untried else first_seed)(history.good or history.last)
+        if before is not None:
+            seed = (next_seed if untried else first_seed)(before)
+        if now.seed is not None and seed is not None:
+            return next_free(seed, decision.seeds)
         if seed is None:
             return drawn_seed(decision.seeds) if decision.seeds else None
         return seed if is_free(seed, decision.seeds) else drawn_seed(decision.seeds)
+
+    def _moved(self, now: Fingerprint, before: Result | None, decision: Decision) -> int | None:
+        """Return the seed of a take's earlier file if it is not its own and the take would come out the same."""
+        then = read_fingerprint(before.fingerprint) if before is not None else None
+        if before is None or then is None or now.seed is None or decision.rejects(before):
+            return None
+        return None if now.difference(then, before.seed) else moved_seed(before, now.seed)
 
     def _keep(self, job: Job, good: Result, decision: Decision) -> None:
         history = self.earlier.takes_of(job)[job.take]
@@ -241,7 +261,8 @@ class _Comparison:
         now = self.fingerprints.of(utterance)
         changed = _change(utterance.job, good, now, self.out)
         if changed is not None and not os.path.lexists(self._place(good)):
-            self._restore(replace(utterance, seed=good.seed, fingerprint=now), decision, good, changed)
+            seed = good.seed if now.seed is None else self._moved(now, good, decision)
+            self._restore(replace(utterance, seed=seed, fingerprint=now), decision, good, changed)
             takes = {take: history for take, history in takes.items() if take != decision.approved}
         elif changed is not None:
             self._though.append((utterance.job, changed))
@@ -308,11 +329,6 @@ def preview(
 
 def _time(audio_s: float, speed: float, of: str) -> str:
     return f"{format_duration(audio_s / speed)} at the speed of {of} ({speed:.2f}x real time)"
-
-
-def _is_doubtful(utterance: Utterance, good: Result | None) -> bool:
-    """Whether other seeds may help a take: those of a line with a seed of its own are always the same."""
-    return good is not None and good.doubtful and utterance.job.settings.seed is None
 
 
 def _reason(utterance: Utterance, history: History | None, now: Fingerprint, out: Path) -> str | None:

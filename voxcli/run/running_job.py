@@ -63,8 +63,8 @@ class RunningJob:
 
     @classmethod
     def of(cls, utterance: Utterance) -> RunningJob:
-        """Start an utterance. The seed is that of the job, else that of an earlier run, else it is drawn."""
-        seeds = (utterance.job.settings.seed, utterance.seed)
+        """Start an utterance. The seed is that of the utterance, else that of the job, else it is drawn."""
+        seeds = (utterance.seed, utterance.job.settings.seed)
         return cls(utterance, next((seed for seed in seeds if seed is not None), secrets.randbits(31)))
 
     @property
