@@ -197,6 +197,53 @@ def test_a_file_that_can_not_be_read_fails_and_the_others_are_checked(
     assert read_results(tmp_path)["a"].check is not None
 
 
+def test_a_file_that_was_removed_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"), Result("b", "b.wav", "Good luck.", "ok"))
+    (tmp_path / "b.wav").mkdir()
+    assert run(["check", str(tmp_path)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert f"a: {tmp_path / 'a.wav'}: the file is missing" in lines[0]
+    assert f"b: {tmp_path / 'b.wav'}: it can't be read (Is a directory)" in lines[1]
+
+
+def test_the_folder_of_the_checks_is_created(tmp_path: Path) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"))
+    out = tmp_path / "new" / "folder" / "found.jsonl"
+    assert run(["check", str(tmp_path), "-o", str(out)]) == 0
+    assert json.loads(out.read_text())["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("a.wav/found.jsonl", "a.wav is a file, not a folder"), ("b" * 300, "can't be written"), ("sub", "exists and holds no checks")],
+)
+def test_a_place_where_checks_can_not_be_written_is_refused_before_anything_is_heard(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    message: str,
+) -> None:
+    write(tmp_path / "a.wav", "good luck")
+    (tmp_path / "sub").mkdir()
+    with ResultLog(tmp_path) as log:
+        log.append(Result("a", "a.wav", "Good luck.", "ok"))
+    monkeypatch.setattr("voxcli.check.folder.check_file", lambda *_: pytest.fail("a file was heard"))
+    assert run(["check", str(tmp_path), "-o", str(tmp_path / name)]) in (1, 2)
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert len(captured.err.splitlines()) == 1
+
+
+def test_results_of_another_program_are_invalid_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "results.jsonl").write_text('{"a": 1}\n')
+    assert run(["check", str(tmp_path)]) == 2
+    assert "results.jsonl contains no results of voxcpm2" in capsys.readouterr().err
+
+
 def test_channels_are_averaged(tmp_path: Path) -> None:
     both = np.stack([spelled("good luck"), spelled("good luck")], axis=1)
     soundfile.write(tmp_path / "a.wav", both, RATE, subtype="FLOAT")

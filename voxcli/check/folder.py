@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from voxcli.check.checker import Checker, ClipText
 from voxcli.check.record import LineCheck, Listened, line_check
 from voxcli.check.signals import measure
 from voxcli.errors import AudioError, VoxError, as_vox_error, reason_of
+from voxcli.files.read import check_regular
 from voxcli.jobs.result import Cue
 
 __all__ = ["FileToCheck", "check_file", "check_files"]
@@ -77,9 +79,13 @@ def check_file(file: FileToCheck, checker: Checker) -> LineCheck:
 def read_whole(path: Path) -> tuple[NDArray[np.float32], int]:
     """Read a file as float32[n], its channels averaged, and its sample rate in Hz. Raises AudioError."""
     try:
-        samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+        check_regular(path)
+        samples, rate = soundfile.read(os.fsencode(path), dtype="float32", always_2d=True)
+    except FileNotFoundError as error:
+        raise AudioError(f"{path}: the file is missing") from error
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:
-        raise AudioError(f"{path}: it can't be read ({reason_of(error)})") from error
+        reason = getattr(error, "strerror", None) or reason_of(error)
+        raise AudioError(f"{path}: it can't be read ({reason})") from error
     if not len(samples):
         raise AudioError(f"{path}: the file is empty")
     mixed: NDArray[np.float32] = samples.mean(axis=1, dtype=np.float32)

@@ -17,7 +17,7 @@ from voxcli.cli.flatten import flatten, option
 from voxcli.cli.help import INPUT, OUTPUT, SPEECH, VOICE, Command, examples
 from voxcli.cli.options import Debug, Encoding, InputFormat, VoiceOptions, notify
 from voxcli.cli.values import complete, voice_words
-from voxcli.errors import InputError, VoxError, quoted
+from voxcli.errors import InputError, OutputError, VoxError, quoted
 from voxcli.files.names import RESULTS_NAME
 from voxcli.files.read import open_regular
 from voxcli.jobs.job import take_key
@@ -95,7 +95,7 @@ def check(
 
     Prints the name of each doubtful file and the reason. A recognizer transcribes the files: missing, repeated and
     added words are found, and silence, clipping, noise and, with a recording, another voice. The exit code is 1 if a
-    file is doubtful. All findings are recorded in results.jsonl.
+    file is doubtful. All findings are recorded in results.jsonl, with --manifest in check.jsonl.
     """
     from voxcli.inputs.columns import parse_map
     from voxcli.inputs.document import InputOptions, format_named
@@ -113,6 +113,7 @@ def check(
     target = out or (None if manifest is None else folder / CHECKS_NAME)
     if target is not None and target != STDOUT:
         _protect(target, folder, manifest, files)
+        _prepare(target)
     doubtful, failed = _check(files, limits, folder, target)
     print(f"{counted(len(files), 'file')} checked, {doubtful} doubtful, {failed} failed", file=sys.stderr)
     if failed or (doubtful and not allow_doubtful):
@@ -138,7 +139,11 @@ def _files_of_results(folder: Path, voice: Path | None, language: str | None) ->
     from voxcli.check.folder import FileToCheck
     from voxcli.run.results import read_history
 
-    good = [history.good for history in read_history(folder).values() if history.good is not None]
+    try:
+        histories = read_history(folder)
+    except OutputError as error:  # here they are an input
+        raise InputError(str(error)) from error
+    good = [history.good for history in histories.values() if history.good is not None]
     if not good:
         raise InputError(f"there are no results in {folder}: name the texts of its files with --manifest FILE")
     return [
@@ -185,6 +190,14 @@ def _protect(target: Path, folder: Path, manifest: str | None, files: list[FileT
     inputs.refuse(target)
     if os.path.lexists(target) and not _holds_checks(target):
         raise InputError(f"{quoted(target)} exists and holds no checks: name another file")
+
+
+def _prepare(target: Path) -> None:
+    """Create the folder of the file for checks. Raises OutputError if the file can't be written."""
+    from voxcli.files.write import check_place, prepare_folder
+
+    prepare_folder(target.parent)
+    check_place(target)
 
 
 def _holds_checks(path: Path) -> bool:
