@@ -218,7 +218,11 @@ def test_the_folder_of_the_checks_is_created(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("a.wav/found.jsonl", "a.wav is a file, not a folder"), ("b" * 300, "can't be written"), ("sub", "exists and holds no checks")],
+    [
+        ("a.wav/found.jsonl", "a.wav is a file, not a folder"),
+        ("b" * 300, "can't be written"),
+        ("sub", "exists and holds no checks"),
+    ],
 )
 def test_a_place_where_checks_can_not_be_written_is_refused_before_anything_is_heard(
     tmp_path: Path,

@@ -332,6 +332,33 @@ def test_subtitles_made_by_hand_are_not_written_over(name: str, capsys: pytest.C
     stderr_of(capsys, 0, *wanted, "--force")
 
 
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+@pytest.mark.parametrize("options", [[], ["--force"]])
+def test_subtitles_that_no_longer_fit_are_reported(
+    options: list[str], kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = "subtitle file shows earlier speech, the first is"
+    assert note not in stderr_of(capsys, 0, "--seed", "1", "--subtitles", kind)
+    before = {name: Path(f"out/{name}.{kind}").read_bytes() for name in NAMES}
+    Path(f"out/c.{kind}").write_text("made by hand")
+    write_lines(a={"text": "Another line, the first."}, c={"text": "Another line, the last."})
+    text = stderr_of(capsys, 0, "--seed", "1", *options)
+    assert f"1 {note} out/a.{kind}: add --subtitles {kind} to write it again" in text
+    assert {name: Path(f"out/{name}.{kind}").read_bytes() for name in NAMES} == before | {"c": b"made by hand"}
+    assert note not in stderr_of(capsys, 0, "--seed", "1"), "nothing was spoken"
+    assert note not in stderr_of(capsys, 0, "--seed", "1", "--subtitles", kind)
+    assert "Another line, the first." in Path(f"out/a.{kind}").read_text()
+
+
+def test_subtitles_of_another_kind_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+    stderr_of(capsys, 0, "--subtitles", "srt", "--takes", "2")
+    write_lines(a={"text": "Another line, the first."}, b={"text": "Another line, the second."})
+    text = stderr_of(capsys, 0, "--subtitles", "vtt", "--takes", "2")
+    assert "4 subtitle files show earlier speech, the first is out/" in text
+    assert "add --subtitles srt to write it again" in text
+    assert "shows earlier speech" not in stderr_of(capsys, 0, "--force", "--subtitles", "vtt", "--takes", "2")
+
+
 @pytest.mark.skipif(os.name == "nt", reason="sends a POSIX signal")
 def test_files_that_landed_as_a_run_was_killed_are_spoken_over(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from voxcli.artifacts.screens import clock, escaped, screens
 from voxcli.errors import InputError, quoted
 from voxcli.files.write import write_atomic
 from voxcli.jobs.plan import expected_seconds
-from voxcli.jobs.result import Cue
+from voxcli.jobs.result import Cue, Result
 
 Subtitles = Literal["srt", "vtt", "words", "karaoke"]
 KINDS: tuple[str, ...] = get_args(Subtitles)
@@ -43,9 +43,18 @@ def check_subtitles(kind: Subtitles | None, *, checked: bool) -> None:
 
 def write_subtitles(path: Path, cues: Iterable[Cue], kind: Subtitles, words: Sequence[Cue] = ()) -> None:
     """Write the file whole or not at all. words: of the cues' texts, for kinds by word. Raises OutputError."""
+    write_atomic(path, _encoded(cues, kind, words))
+
+
+def subtitles_of(result: Result, kind: Subtitles) -> bytes:
+    """Return the content of the subtitles of a result's file."""
+    return _encoded(result.cues or (), kind, result.words or ())
+
+
+def _encoded(cues: Iterable[Cue], kind: Subtitles, words: Sequence[Cue]) -> bytes:
     formats: dict[str, Callable[[Iterable[Cue]], str]]
     formats = {"srt": srt, "vtt": vtt, "words": partial(vtt_by_word, words=words), "karaoke": partial(ass, words=words)}
-    write_atomic(path, formats[kind](cues).encode("utf-8", "replace"))
+    return formats[kind](cues).encode("utf-8", "replace")
 
 
 def subtitles_path(audio: Path, kind: Subtitles) -> Path:

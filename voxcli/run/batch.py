@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from voxcli.artifacts.artifacts import Artifacts
+from voxcli.artifacts.outdated import OutdatedSubtitles
 from voxcli.check.checker import Checker
 from voxcli.check.earlier import heard_again, is_current, may_improve
 from voxcli.check.options import CheckOptions
@@ -326,6 +327,7 @@ def speak_all(
             check_approved(plan, run.earlier, rerun)
             if not lock.left_over:
                 check_places(plan, run.earlier, rerun, artifacts.beside)
+        outdated = OutdatedSubtitles(run.earlier, artifacts.subtitles)
         try:
             with closing(run.outcomes()) as outcomes:  # finished lines are recorded before the log is closed
                 for outcome in outcomes:
@@ -333,6 +335,7 @@ def speak_all(
                         display.notify(f"{outcome.job}: {outcome.error}")
                     display.landed(outcome)
                     artifacts.add(outcome)
+                    outdated.add(outcome)
         except BaseException as error:
             if log.broken or backend.unrecorded:
                 lock.keep()  # tells the next run that there are files without a result
@@ -345,6 +348,8 @@ def speak_all(
                 artifacts.make(display.notify)
             except VoxError as error:
                 display.summary.error = error
+        if outdated.note is not None:
+            display.notify(outdated.note)
         sweep(artifacts.folders, began)
         # temporary files of a worker that died in this run are older than its death
         sweep({out, *(utterance.job.out.parent for utterance in plan.utterances)}, run.last_death or began)
