@@ -92,7 +92,7 @@ def test_the_column_is_known_to_strict_readers(cast: Path) -> None:
     [
         ("", "the cast {path} is no list of characters, such as: Guard: {{ref: guard.wav}}"),
         ("- Guard", "the cast {path} is no list of characters, such as: Guard: {{ref: guard.wav}}"),
-        ("Guard: gruff", "the cast {path}: 'Guard': "),
+        ("Guard: gruff", "the cast {path}: 'Guard' has no fields: write Guard: {{voice: gruff}}"),
         ("Guard: {stepz: 3}", "the cast {path}: 'Guard': unknown field 'stepz': did you mean 'steps'?"),
         ("Guard: {steps: 1}", "the cast {path}: 'Guard': steps must be from 2 to 1000, not 1"),
         ("Guard: {id: a}", "the cast {path}: 'Guard': unknown field 'id'"),
@@ -106,3 +106,21 @@ def test_a_cast_that_can_not_be_used(tmp_path: Path, content: str, message: str)
     with pytest.raises(InputError) as caught:
         read_cast(path)
     assert str(caught.value).startswith(message.format(path=path))
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"),
+    [
+        ("guard.wav", "ref: guard.wav"),
+        ("anna", "voice: anna"),
+        ("guard.safetensors", "voice: guard.safetensors"),
+        ("[1]", "ref: guard.wav"),
+        ("0", "ref: guard.wav"),
+    ],
+)
+def test_a_character_without_fields_gets_an_example(tmp_path: Path, value: str, meant: str) -> None:
+    path = tmp_path / "cast.yaml"
+    path.write_text(f"Guard: {value}\n")
+    with pytest.raises(InputError) as caught:
+        read_cast(path)
+    assert str(caught.value) == f"the cast {path}: 'Guard' has no fields: write Guard: {{{meant}}}"

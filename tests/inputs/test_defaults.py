@@ -90,7 +90,7 @@ def test_a_pause_is_of_the_line_else_of_the_defaults_file_else_the_default(tmp_p
         ("text: a\n", "unknown field 'text'"),
         ("preset: fast\n", "unknown field 'preset'"),
         ("steps: 1\n", "steps must be from 2 to 1000, not 1"),
-        ("- steps\n", "input should be a valid dictionary"),
+        ("- steps\n", "it has no fields, such as steps: 16"),
         ("steps: [\n", "is not YAML"),
     ],
 )
@@ -108,3 +108,12 @@ def test_a_defaults_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_the_defaults_are_untouched() -> None:
     assert SettingOptions().settings() is DEFAULTS
+
+
+@pytest.mark.parametrize("text", ["steps", "[steps]", "0"])
+def test_what_has_no_fields_gets_an_example(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_defaults(path)
+    assert str(caught.value) == f"defaults {path}: it has no fields, such as steps: 16"

@@ -74,7 +74,7 @@ def test_a_preset_of_ones_own(tmp_path: Path) -> None:
         ("engine: {max_batch: 0}", "engine.max_batch: input should be greater than 0"),
         ("engine: {batch: 2}", "engine.batch: extra inputs are not permitted"),
         ("[", "is not YAML"),
-        ("", "file: input should be a valid dictionary"),
+        ("", "file: it has no fields, such as settings"),
         ("!!python/object/apply:os.system ['true']", "is not YAML"),
     ],
 )
@@ -95,3 +95,18 @@ def test_an_unknown_preset_names_those_there_are() -> None:
         load_preset("fastest")
     with pytest.raises(InputError, match="can't read the preset"):
         load_preset("nowhere.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("settings: 5", "settings: it has no fields, such as steps: 5"),
+        ("[steps]", "file: it has no fields, such as settings"),
+    ],
+)
+def test_what_has_no_fields_gets_an_example(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        load_preset(str(path))
+    assert str(caught.value) == f"preset {path}: {message}"

@@ -44,6 +44,21 @@ def test_what_the_library_falls_over_is_told_in_one_line(path: Path, text: str, 
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("steps: 5\nseed: 1\nsteps: 6\n", "line 3: 'steps' stands twice, first in line 1"),
+        ("a: 1\nb: {c: 1, 'c': 2}\n", "line 2: 'c' stands twice, first in line 2"),
+        ("- {1: x}\n- {1: x,\n  '1': y}\n", "line 3: '1' stands twice, first in line 2"),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(path: Path, text: str, reason: str) -> None:
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_yaml(path, "the file")
+    assert str(caught.value) == f"the file {path} is not YAML that can be used: {reason}"
+
+
 def test_what_is_no_text_is_told(path: Path) -> None:
     path.write_bytes(b"seed: \xff")
     with pytest.raises(InputError, match=r"the preset .*mine\.yaml is not YAML that can be used: 'utf-8' codec"):

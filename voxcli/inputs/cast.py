@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from voxcli.audio.formats import DEFAULT_FORMAT
-from voxcli.errors import InputError, quoted
+from voxcli.errors import InputError, quoted, shortened
 from voxcli.files.located import located
 from voxcli.inputs.problems import faults_of
 from voxcli.inputs.schema import LineFields
@@ -77,11 +77,15 @@ def read_cast(path: Path) -> Cast:
     values = read_yaml(path, "the cast")
     if not isinstance(values, dict) or not values:
         raise InputError(f"the cast {path} is no list of characters, such as: Guard: {{ref: guard.wav}}")
-    return Cast(path, {str(name): _fields(path, str(name), fields or {}) for name, fields in values.items()})
+    return Cast(
+        path, {str(name): _fields(path, str(name), {} if fields is None else fields) for name, fields in values.items()}
+    )
 
 
 def _fields(path: Path, character: str, values: object) -> Mapping[str, Any]:
     name = f"the cast {path}: {quoted(character)}"
+    if not isinstance(values, dict):
+        raise InputError(f"{name} has no fields: write {character}: {{{_meant(values)}}}")
     try:
         fields = CastFields.model_validate(values, strict=True).model_dump(exclude_none=True)
         settings = DEFAULTS.updated({name: value for name, value in fields.items() if name in NAMES})
@@ -91,7 +95,7 @@ def _fields(path: Path, character: str, values: object) -> Mapping[str, Any]:
         words = {each: fields[each] for each in ("prompt_text", "control", "pause_after", "takes") if each in fields}
         Job(character, "", Path(), settings.format or DEFAULT_FORMAT, settings=settings, **voices, **words)
     except ValidationError as error:
-        wrong = faults_of(error, values if isinstance(values, dict) else {}, CastFields)
+        wrong = faults_of(error, values, CastFields)
         raise InputError(f"{name}: {'; '.join(fault.message for fault in wrong)}") from error
     except InputError as error:
         raise InputError(f"{name}: {error}") from error
@@ -102,3 +106,11 @@ def _fields(path: Path, character: str, values: object) -> Mapping[str, Any]:
         if fields.get(each, "").endswith(suffixes):
             fields[each] = str(located(fields[each], path.parent).absolute())
     return fields
+
+
+def _meant(value: object) -> str:
+    """Return the field that a value without a name was probably meant for: a recording, or a named voice."""
+    if not isinstance(value, str) or not value.strip():
+        return "ref: guard.wav"
+    voice = value.endswith(SUFFIX) or not Path(value).suffix
+    return f"{'voice' if voice else 'ref'}: {shortened(value)}"

@@ -28,7 +28,8 @@ class DefaultFields(LineFields):
 
 def read_defaults(path: Path) -> LineDefaults:
     """Read a defaults file. Raises InputError that names the file and every invalid field."""
-    return line_defaults(read_yaml(path, "the defaults file") or {}, path.parent, f"defaults {path}")
+    values = read_yaml(path, "the defaults file")
+    return line_defaults({} if values is None else values, path.parent, f"defaults {path}")
 
 
 def line_defaults(values: object, folder: Path, name: str, base: Settings = DEFAULTS) -> LineDefaults:
@@ -40,13 +41,13 @@ def line_defaults(values: object, folder: Path, name: str, base: Settings = DEFA
 
     Raises InputError that names every invalid field.
     """
+    if not isinstance(values, dict):
+        raise InputError(f"{name}: it has no fields, such as steps: 16")
     try:
         fields = DefaultFields.model_validate(values, strict=True)
         settings = base.updated({name: getattr(fields, name) for name in fields.model_fields_set & NAMES})
     except ValidationError as error:
-        wrong = "; ".join(
-            fault.message for fault in faults_of(error, values if isinstance(values, dict) else {}, DefaultFields)
-        )
+        wrong = "; ".join(fault.message for fault in faults_of(error, values, DefaultFields))
         raise InputError(f"{name}: {wrong}") from error
     except InputError as error:
         raise InputError(f"{name}: {error}") from error

@@ -104,7 +104,10 @@ def _read(path: Path) -> Preset:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = shortened(".".join(map(str, first["loc"]))) or "file"
-        raise InputError(f"preset {path}: {where}: {first['msg'][0].lower()}{first['msg'][1:]}") from error
+        reason = f"{first['msg'][0].lower()}{first['msg'][1:]}"
+        if first["type"] in ("model_type", "model_attributes_type"):
+            reason = "it has no fields, such as steps: 5" if first["loc"] else "it has no fields, such as settings"
+        raise InputError(f"preset {path}: {where}: {reason}") from error
     except InputError as error:
         raise InputError(f"preset {path}: {error}") from error
     return preset

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from voxcli.errors import InputError, reason_of, shortened
+from voxcli.errors import InputError, quoted, reason_of, shortened
 from voxcli.files.read import read_regular
 
 MAX_BYTES = 1 << 20
@@ -55,6 +55,22 @@ class _Loader(yaml.SafeLoader):
             return super().compose_node(parent, index)
         finally:
             self._depth -= 1
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        """Refuse a key that stands twice: the last value would win silently."""
+        first: dict[str, int] = {}
+        for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            line = key.start_mark.line + 1
+            if key.value in first:
+                raise _Twice(f"line {line}: {quoted(key.value)} stands twice, first in line {first[key.value]}")
+            first[key.value] = line
+        return super().construct_mapping(node, deep)
+
+
+class _Twice(yaml.YAMLError):
+    """A key stands twice in a mapping."""
 
 
 def _int(loader: yaml.SafeLoader, node: Any) -> int:
