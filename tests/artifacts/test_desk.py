@@ -307,6 +307,27 @@ def test_verdicts_stay_in_the_browser_and_a_new_take_is_open(window: Browser, tm
     assert window.run("return lines.map(verdictOf)") == ["open"]  # another run
 
 
+def test_a_take_with_the_same_seed_and_other_words_is_open(window: Browser, tmp_path: Path) -> None:
+    lines = [(job, replace(result, sha256=f"{result.seed:064x}"[::-1])) for job, result in with_takes(tmp_path)]
+    window.open(page(tmp_path, lines))
+    window.run("focusRow()")
+    window.press("2", "r", "1", "a", "j", "a")
+    approved, rejected, sun = (lines[place][1].sha256 for place in (0, 1, 3))
+    review = saved(window)
+    assert review["lines"] == {
+        "fog": {"verdict": "approved", "take": 1, "seeds": [200], "sha256": [approved[:16], rejected[:16]]},
+        "sun": {"verdict": "approved", "take": 1, "sha256": [sun[:16]]},
+    }
+    redone = [
+        (job, replace(result, sha256=f"{result.take}" * 64) if result.id == "fog" else result) for job, result in lines
+    ]
+    window.open(page(tmp_path, redone))
+    assert window.run("return lines.map(verdictOf)") == ["open", "approved"]
+    assert "spoken again since it was approved" in text_of(window, "desk-remarks")
+    window.run("choose(lines[0], 2); decide(lines[0], approve)")
+    assert window.run("return [verdictOf(lines[0]), isRejected(lines[0], lines[0].takes[1])]") == ["approved", False]
+
+
 def test_a_recorded_review_holds_in_any_browser_and_can_be_taken_back(window: Browser, tmp_path: Path) -> None:
     made = line(tmp_path, "fog", "A thick fog.", 1.0)
     takes = [take(made, 1, take=1, review=Review("rejected", "better", (100,)))]

@@ -25,9 +25,9 @@ def test_what_a_director_sees_of_each_line(tmp_path: Path) -> None:
     (first,) = lines[0][3]
     assert first[:4] == [1, "speech/b%20%231%20%27%26.wav", 2.0, str(2**62 + 1)]  # JavaScript has no such number
     (failed,) = lines[3][3]
-    assert failed[1:6] == ["", 0, "", 0, 0] and names[failed[7]] == "no voice <b>"
+    assert failed[1:7] == ["", 0, "", 0, 0, ""] and names[failed[8]] == "no voice <b>"
     (warned,) = lines[4][3]
-    assert names[warned[7]] == "3 attempts\nquiet voice" and names[warned[6]] == "Ended by: stop"
+    assert names[warned[8]] == "3 attempts\nquiet voice" and names[warned[7]] == "Ended by: stop"
     assert data["seconds"] == 13.8
 
 

@@ -52,7 +52,12 @@ FOREIGN = {
     "results": ({"id": "fog", "out": "fog.wav"}, "version: Field required"),
     "another verdict": (lines(fog={"verdict": "good"}), "lines.fog.verdict: Input should be 'approved' or 'rejected'"),
     "a verdict alone": (lines(fog="approved"), "lines.fog: Input should be an object"),
-    "take -1": (lines(fog={"take": -1}), "lines.fog.take: Input should be greater than or equal to 0"),
+    "take -1": (lines(fog={"take": -1}), "lines.fog.take: Input should be greater than or equal to 1"),
+    "take 0": (
+        lines(fog={"verdict": "approved", "take": 0}),
+        "lines.fog.take: Input should be greater than or equal to 1",
+    ),
+    "no digest": (lines(fog={"sha256": ["xyz"]}), "lines.fog.sha256.0: String should match pattern"),
     "seeds in words": (lines(fog={"seeds": ["7"]}), "lines.fog.seeds.0: Input should be a valid integer"),
     "a seed below 0": (lines(fog={"seeds": [-1]}), "lines.fog.seeds.0: Input should be greater than or equal to 0"),
     "a seed too large": (lines(fog={"seeds": [2**63]}), "lines.fog.seeds.0: Input should be less than"),
@@ -90,12 +95,34 @@ def test_lines_that_the_manifest_lacks_are_reported_once(tmp_path: Path) -> None
     assert str(caught.value) == f"{path} is a review of other lines: no line has the id 'x0', 'x1', 'x2' and 2 others"
 
 
-def test_a_rejection_without_seeds_rejects_nothing_and_is_reported(tmp_path: Path) -> None:
+TWICE = {
+    "id": (b'{"version": 1, "lines": {"fog": {"verdict": "approved"}, "fog": {"verdict": "rejected"}}}', "'fog'"),
+    "id in other case": (b'{"version": 1, "lines": {"fog": {"take": 1}, "FOG": {"take": 2}}}', "'FOG'"),
+    "verdict": (b'{"version": 1, "lines": {"fog": {"verdict": "approved", "verdict": null}}}', "'verdict'"),
+    "lines": (b'{"version": 1, "lines": {"fog": {"take": 1}}, "lines": {}}', "'lines'"),
+}
+
+
+@pytest.mark.parametrize("what", TWICE)
+def test_a_name_that_occurs_twice_is_refused(what: str, tmp_path: Path) -> None:
+    content, name = TWICE[what]
+    path = write(tmp_path, content)
+    with pytest.raises(InputError) as caught:
+        read_review(path, JOBS)
+    assert str(caught.value) == f"{path} contains {name} twice: keep one of them"
+
+
+def test_digests_of_the_files_that_were_heard_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path, lines(fog={"verdict": "approved", "take": 2, "sha256": ["0123456789abcdef"]}))
+    assert read_review(path, JOBS)[0] == {"fog": LineVerdict("approved", 2, sha256=("0123456789abcdef",))}
+
+
+def test_a_rejection_without_take_or_seeds_rejects_nothing_and_is_reported(tmp_path: Path) -> None:
     path = write(tmp_path, lines(fog={"verdict": "rejected"}))
     assert read_review(path, JOBS) == (
         {"fog": LineVerdict("rejected")},
         [
-            f"{path}: 1 line rejected without `seeds`, the first is fog: list the seeds of the rejected takes, "
-            "from results.jsonl, so that they are spoken again"
+            f"{path}: 1 line rejected without `take` or `seeds`, the first is fog: "
+            "name the rejected take, so that it is spoken again"
         ],
     )

@@ -53,6 +53,45 @@ def test_a_verdict_without_the_seed_takes_back_the_rejection_of_a_take_that_is_s
     assert decide(None, recorded).seeds == {1, 5}
 
 
+HEARD = {1: replace(FIRST, sha256="a" * 64), 2: replace(SECOND, sha256="b" * 64)}
+
+
+def test_a_verdict_holds_for_the_audio_that_was_heard() -> None:
+    assert decide(LineVerdict("approved", 2, sha256=("b" * 16,)), HEARD) == Decision(2)
+    assert decide(LineVerdict("approved", 2, sha256=("c" * 16,)), HEARD) == Decision(stale=2)
+    assert decide(LineVerdict("approved", sha256=("b" * 16,)), HEARD) == Decision(stale=1)
+    both = LineVerdict("approved", 2, (1,), sha256=("b" * 16, "c" * 16))
+    assert decide(both, HEARD) == Decision(2, frozenset(), stale=1)
+    assert decide(LineVerdict("rejected", 2, (2,), sha256=("b" * 16,)), HEARD).rejects(HEARD[2])
+    assert decide(LineVerdict("rejected", 2, (2,), sha256=("c" * 16,)), HEARD) == Decision(stale=2)
+
+
+def test_without_digests_the_results_say_what_was_judged_before() -> None:
+    before = Decision(2).review_again(2, HEARD[2])
+    assert before == Review(approved="b" * 64)
+    again = HEARD | {2: replace(HEARD[2], sha256="c" * 64, review=before)}
+    assert decide(LineVerdict("approved", 2), again) == Decision(stale=2)
+    assert decide(LineVerdict("approved"), again) == Decision(stale=1), "it may have been take 2"
+    assert decide(LineVerdict("rejected", 2), again) == Decision(None, frozenset({2})), "another verdict"
+    back = HEARD | {2: replace(HEARD[2], review=before)}
+    assert decide(LineVerdict("approved", 2), back) == Decision(2)
+    kept = decide(LineVerdict("rejected", 2), again).review_again(2, again[2])
+    assert kept == Review(None, "", (2,), approved="b" * 64, rejected="c" * 64)
+    third = HEARD | {2: replace(HEARD[2], seed=5, sha256="d" * 64, review=kept)}
+    assert decide(LineVerdict("approved", 2), third).stale == 2
+    assert decide(LineVerdict("rejected", 2), third).stale == 2
+
+
+def test_a_verdict_that_does_not_count_leaves_the_earlier_one() -> None:
+    recorded = HEARD | {2: replace(HEARD[2], review=Review("approved"))}
+    assert decide(LineVerdict("approved", 9), recorded) == Decision(2, missing=9)
+    assert decide(LineVerdict("rejected", 9), recorded) == Decision(2, missing=9)
+    assert decide(LineVerdict("approved", 1, sha256=("c" * 16,)), recorded) == Decision(2, stale=1)
+    assert decide(LineVerdict("approved", 9, (2,)), recorded) == Decision(None, frozenset({2}), missing=9)
+    assert decide(LineVerdict("rejected", 2, (8,)), recorded) == Decision(2, frozenset({8}), stale=2)
+    assert decide(LineVerdict("rejected", 2), recorded) == Decision(None, frozenset({2}))
+
+
 def test_an_approval_takes_back_the_rejection_of_its_take() -> None:
     recorded = {1: replace(FIRST, review=Review("rejected", "", (1, 5)))}
     assert decide(LineVerdict("approved", 1), recorded) == Decision(1, frozenset({5}), "")

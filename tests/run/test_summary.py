@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from voxcli.jobs.result import Result
+from voxcli.jobs.result import Result, Review
 from voxcli.run import summary as report
 from voxcli.run.summary import Summary
 
@@ -87,3 +87,32 @@ def test_one_line_describes_a_single_run() -> None:
 )
 def test_a_run_ends_with_what_to_do_next(counts: dict[str, Any], report: str | None, steps: list[str]) -> None:
     assert Summary(**counts).next_steps(Path(report) if report else None) == steps
+
+
+TAKES = (
+    replace(OK, status="doubtful", take=1, warnings=("quiet",)),
+    replace(OK, status="failed", take=2),
+    replace(OK, stop_reason="length", take=3, review=Review("approved")),
+    replace(OK, stop_reason="length", take=4),
+)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (2, 3, 1, 0)])
+def test_faults_of_a_line_with_an_approved_take_do_not_count(order: tuple[int, ...]) -> None:
+    summary = Summary(noun="take")
+    for place in order:
+        summary.add(TAKES[place])
+    assert (summary.failed, summary.open_failed, summary.doubtful, summary.cut_off) == (1, 0, 0, 0)
+    assert summary.lines() == ["3 of 4 takes done, 1 failed"] and summary.next_steps(Path("page.html")) == []
+    summary.add(replace(TAKES[0], id="b"))
+    assert "next: add --retry-failed to speak 1 doubtful take again" in summary.next_steps(None)
+
+
+def test_a_retry_is_not_recommended_where_it_can_not_help() -> None:
+    summary = Summary()
+    summary.add(replace(OK, status="failed"), refused=True)
+    assert summary.open_failed == 1 and summary.next_steps(None) == []
+    summary.add(replace(OK, id="b", status="doubtful"))
+    assert summary.next_steps(None)[0] == "next: add --retry-failed to speak 1 doubtful line again"
+    summary.add(replace(OK, id="c", status="failed"))
+    assert summary.next_steps(None)[0] == "next: add --retry-failed to speak 2 failed or doubtful lines again"

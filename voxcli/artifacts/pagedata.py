@@ -29,6 +29,7 @@ MIN_BARS = 4
 LEVELS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"  # heights of bars, from 0 to 1
 SCALE_PART = 0.95  # part of the sounds that are drawn to scale; longer ones end in a dashed line
 MAX_EXTRA = 12  # names
+DIGEST_DIGITS = 16  # enough to know a file again
 LONG = 280  # characters of the value of an extra field
 CHARACTER = "character"  # the column that names who speaks a line
 
@@ -142,6 +143,7 @@ def _take(place: int, job: Job, result: Result, common: Common) -> list[Any]:
         "" if result.seed is None else str(result.seed),  # a number of JavaScript can't hold each of them exactly
         len(wave),
         int(datetime.fromisoformat(result.finished).timestamp()) if result.finished else 0,
+        (result.sha256 or "")[:DIGEST_DIGITS],
         common.name("\n".join(_facts(result))),
         common.name("\n".join(map(one_line, _remarks(result)))),
         word_marks(result.text, result.check),

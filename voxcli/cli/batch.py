@@ -269,5 +269,5 @@ def batch(
     if summary.error is not None:
         raise summary.error
     cut_off, doubtful = summary.cut_off and not allow_truncated, summary.doubtful and not check.allow_doubtful
-    if summary.failed or cut_off or doubtful:
+    if summary.open_failed or cut_off or doubtful:
         raise typer.Exit(1)

@@ -37,9 +37,11 @@ Verdict = Literal["approved", "rejected"]
 class Review:
     """What a person decided about a take.
 
-    verdict: "rejected" until the take is spoken again.
-    note:    a remark on the line.
-    seeds:   all rejected seeds of the line.
+    verdict:  of the take's audio; None once it was spoken again.
+    note:     a remark on the line.
+    seeds:    all rejected seeds of the line.
+    approved: SHA-256 of the audio that was approved last, if the take was spoken again since; empty otherwise.
+    rejected: likewise, of the audio that was rejected last.
     """
 
     __pydantic_config__ = {"strict": True, "extra": "ignore"}  # noqa: RUF012 - annotated, it would count as a field
@@ -47,6 +49,8 @@ class Review:
     verdict: Verdict | None = None
     note: str = ""
     seeds: tuple[Count, ...] = ()
+    approved: str = ""
+    rejected: str = ""
 
     def recorded(self) -> dict[str, Any]:
         """Return the fields for results.jsonl: those that say something."""
@@ -90,7 +94,7 @@ class Result:
     error:        why it failed.
     extra:        further fields of the line, copied from the manifest.
     take:         number of the take, from 1; absent for the only take of a line.
-    review:       `verdict`, `note` and rejected `seeds` of the line, from `--review`; absent without any.
+    review:       `verdict`, `note`, rejected `seeds`, `sha256` of what was judged before; absent without any.
     """
 
     __pydantic_config__ = {"strict": True, "extra": "ignore"}  # noqa: RUF012 - annotated, it would count as a field
@@ -152,13 +156,15 @@ class Result:
 class Outcome:
     """A job, its result and, if it failed, the error, which has an exit code.
 
-    before: the result is of an earlier run and still valid.
+    before:  the result is of an earlier run and still valid.
+    refused: it failed before it was spoken, so that only a change of the line or its files can help.
     """
 
     job: Job
     result: Result
     error: VoxError | None = None
     before: bool = False
+    refused: bool = False
 
 
 def failure(job: Job, error: VoxError, folder: Path, seed: int | None = None) -> Outcome:

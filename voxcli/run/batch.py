@@ -191,7 +191,7 @@ class BatchRun:
 
     def _unspoken(self, resume_plan: ResumePlan, *, last: bool = False) -> list[Outcome]:
         """Record and return the outcomes of lines that are not spoken now. last: the plan of the lines to speak."""
-        refused = [failure(job, error, self.out) for job, error in resume_plan.refused]
+        refused = [replace(failure(job, error, self.out), refused=True) for job, error in resume_plan.refused]
         wordless = [skipped(job, pause_s, self.out) for job, pause_s in resume_plan.skipped]
         if self.log is not None:
             new = [outcome.result for outcome in (*refused, *wordless) if not self._is_recorded(outcome.result)]

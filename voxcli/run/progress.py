@@ -191,7 +191,7 @@ class Display:
 
     def landed(self, outcome: Outcome) -> None:
         """Count a finished job."""
-        self.summary.add(outcome.result, before=outcome.before)
+        self.summary.add(outcome.result, before=outcome.before, refused=outcome.refused)
         expected = self._expected.get(outcome.job.key, 0.0)
         if outcome.before:  # kept from an earlier run: does not count for the remaining time
             self._expected_total -= expected

@@ -107,15 +107,26 @@ class _Comparison:
         self.rerun = rerun
         self.plan = ResumePlan(options=rerun.options)
         self._though: list[tuple[Job, str]] = []  # approved lines that are kept though they changed
-        self._unknown: list[Job] = []  # lines of which a take is approved that does not exist
+        self._unknown: list[Job] = []  # takes with a verdict that do not exist
+        self._stale: list[Job] = []  # takes with a verdict that were spoken again since
+        self._replaced: list[tuple[Job, str]] = []  # approved takes that are spoken again
 
     def notes(self) -> Iterator[str]:
         """Report to people which approvals differ from what the lines are now."""
         if self._though:
             yield f"{counted(len(self._though), 'approved line')} kept unchanged: {_listed(self._though)}"
         if self._unknown:
-            lines = ", ".join(map(str, self._unknown[:MAX_NAMED])) + ", ..." * (len(self._unknown) > MAX_NAMED)
-            yield f"approved takes that {self.out} does not contain count as undecided: {lines}"
+            yield f"verdicts on takes that {self.out} does not contain do not count: {_named_lines(self._unknown)}"
+        if self._stale:
+            yield (
+                f"verdicts on takes that were spoken again since do not count: {_named_lines(self._stale)}; "
+                "listen to them and save the review again from the report"
+            )
+        if self._replaced:
+            yield (
+                f"{counted(len(self._replaced), 'approved take')} spoken again, to be judged again: "
+                f"{_listed(self._replaced)}; with --review, approved takes stay"
+            )
 
     def add_refused(self, job: Job, error: VoxError) -> None:
         """Compare a line that can't be spoken."""
@@ -132,12 +143,13 @@ class _Comparison:
             self.plan.skipped.append((job, pause_s))
 
     def _decided(self, job: Job, takes: Mapping[int, History]) -> Decision:
-        """Return what holds for a line. An approval of a take that does not exist is reported and does not count."""
+        """Return what holds for a line. A verdict that does not count is reported."""
         good = {take: history.good for take, history in takes.items() if history.good is not None}
         decision = decide(self.rerun.verdict(job), good)
-        if decision.approved is not None and decision.approved not in good:
-            self._unknown.append(job)
-            return replace(decision, approved=None)
+        if decision.missing is not None:
+            self._unknown.append(replace(job, take=decision.missing))
+        if decision.stale is not None:
+            self._stale.append(replace(job, take=decision.stale))
         return decision
 
     def _is_approved(self, job: Job, how: str) -> bool:
@@ -179,7 +191,7 @@ class _Comparison:
         elif (
             unchanged
             and self.rerun.policy == "failed"
-            and take != decision.approved
+            and decision.approved is None
             and good is not None
             and good.doubtful
         ):
@@ -188,13 +200,18 @@ class _Comparison:
         if reason is None or (unchanged and not spoken):
             assert good is not None, "only a file can be unchanged"
             self._keep(utterance.job, good, decision)
-            if reason is None and take != decision.approved and self.rerun.selects(utterance.job):
+            if reason is None and decision.approved is None and self.rerun.selects(utterance.job):
                 again = replace(utterance, seed=self._seed(now, history, decision), fingerprint=now)
-                self.plan.again[utterance.job.key] = replace(again, review=decision.review(take, None))
+                self.plan.again[utterance.job.key] = replace(again, review=decision.review_again(take, good))
         else:
             self._mark(take, history, decision)
             if spoken:
-                review = decision.review(take, None)
+                review = decision.review_again(take, good)
+                if good is not None and take == decision.approved:
+                    if reason == "file missing" and good.exact:  # the same audio
+                        review = decision.review(take, good)
+                    else:
+                        self._replaced.append((utterance.job, reason or NEW))
                 seed = self._seed(now, history, decision, untried=reason == DOUBTFUL)
                 self.plan.todo.append(replace(utterance, seed=seed, review=review, fingerprint=now))
                 self.plan.reasons[reason or NEW] += 1
@@ -278,7 +295,7 @@ class _Comparison:
         else:
             review = decision.review(job.take, good)
             if not good.exact and review is not None:  # it may differ, so that it is to be heard again
-                review = replace(review, verdict=None)
+                review = decision.review_again(job.take, good)
             self.plan.todo.append(replace(utterance, review=review))
             self.plan.reasons["file missing"] += 1
 
@@ -291,6 +308,10 @@ class _Comparison:
 
     def _place(self, good: Result) -> Path:
         return self.out / good.out
+
+
+def _named_lines(lines: Sequence[Job]) -> str:
+    return ", ".join(map(str, lines[:MAX_NAMED])) + ", ..." * (len(lines) > MAX_NAMED)
 
 
 def _listed(lines: Sequence[tuple[Job, str]]) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -22,7 +23,7 @@ class Spoken(NamedTuple):
 
 @dataclass
 class Summary:
-    """Counts results as they arrive."""
+    """Counts results as they arrive. Faults of a line that has an approved take do not count: it is done."""
 
     done: int = 0
     kept: int = 0  # lines of `done` that an earlier run made
@@ -38,25 +39,60 @@ class Summary:
     error: VoxError | None = None  # the first error while making artifacts of the finished files
     model: str = ""
     started: float | None = None
+    settled: int = 0  # of `failed`, takes of lines that have an approved take
+    refused: int = 0  # of `failed`, those that another attempt can't help
+    _approved: set[str] = field(default_factory=set)  # ids
+    _faults: dict[str, Counter[str]] = field(default_factory=dict)  # by id
 
     def start(self, model: str) -> None:
         """Start measuring wall time: the model is loaded."""
         self.model = model
         self.started = perf_counter()
 
-    def add(self, result: Result, *, before: bool = False) -> None:
-        """Count a result. before: it is of an earlier run, so its audio does not count for the speed."""
+    def add(self, result: Result, *, before: bool = False, refused: bool = False) -> None:
+        """Count a result.
+
+        before:  it is of an earlier run, so its audio does not count for the speed.
+        refused: it failed before it was spoken, so that another attempt can't help.
+        """
+        self._add_faults(result, refused=refused)
         if not result.ok:
             self.failed += result.failed
             self.skipped += not result.failed
             return
         self.done += 1
-        self.cut_off += result.stop_reason == "length"
-        self.doubtful += result.doubtful
         self.retried += (result.attempts or 1) > 1
-        self.warned += bool(result.warnings)
         self.kept += before
         self.audio_s += 0.0 if before else result.duration_s or 0.0
+
+    def _add_faults(self, result: Result, *, refused: bool) -> None:
+        if result.review is not None and result.review.verdict == "approved":
+            self._approved.add(result.id)
+            self._count(self._faults.pop(result.id, Counter()), -1)
+        found = {
+            "failed": result.failed,
+            "doubtful": result.doubtful,
+            "cut_off": result.ok and result.stop_reason == "length",
+            "warned": result.ok and bool(result.warnings),
+            "refused": result.failed and refused,
+        }
+        faults = Counter(name for name, there in found.items() if there)
+        if result.id in self._approved:
+            self.settled += result.failed
+        elif faults:
+            self._faults.setdefault(result.id, Counter()).update(faults)
+            self._count(faults, 1)
+
+    def _count(self, faults: Counter[str], sign: int) -> None:
+        """Count faults, or take them back. Failed takes stay counted, as there is no file, but are settled."""
+        for name in ("doubtful", "cut_off", "warned", "refused"):
+            setattr(self, name, getattr(self, name) + sign * faults[name])
+        self.settled += faults["failed"] if sign < 0 else 0
+
+    @property
+    def open_failed(self) -> int:
+        """How many takes failed of lines without an approved take."""
+        return self.failed - self.settled
 
     @property
     def wall_s(self) -> float:
@@ -87,8 +123,9 @@ class Summary:
     def next_steps(self, report: Path | None) -> list[str]:
         """Return what to do about lines that are not right. report: the page that shows all lines."""
         steps = []
-        if wrong := self.failed + self.doubtful:
-            kinds = " or ".join(kind for kind in ("failed", "doubtful") if getattr(self, kind))
+        counts = {"failed": self.open_failed - self.refused, "doubtful": self.doubtful}
+        if wrong := sum(counts.values()):
+            kinds = " or ".join(kind for kind, count in counts.items() if count)
             steps.append(f"next: add --retry-failed to speak {counted(wrong, f'{kinds} {self.noun}')} again")
         if report is not None and (self.doubtful or self.warned):
             steps.append(f"next: judge the lines in {report}; --review redoes rejected ones")

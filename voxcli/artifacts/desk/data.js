@@ -7,13 +7,14 @@ const { names, scale, waves } = DATA;
 let wavesRead = 0;
 
 function readTake(values) {
-  const [number, link, seconds, seed, bars, finished, facts, remarks, marks] = values;
+  const [number, link, seconds, seed, bars, finished, digest, facts, remarks, marks] = values;
   const start = wavesRead;
   wavesRead += bars || 0;
   return { number, link: link || "", seconds: seconds || 0, seed: seed || "", start, bars: bars || 0, finished: finished || 0,
-    facts: facts || 0, remarks: remarks || 0, marks: marks || NONE };
+    digest: digest || "", facts: facts || 0, remarks: remarks || 0, marks: marks || NONE };
 }
 
+const digests = (takes) => takes.map((take) => take.digest).filter(Boolean);
 const waveOf = (take) => waves.substr(take.start, take.bars);
 const factsOf = (take) => (take.facts ? names[take.facts].split("\n") : NONE);
 const remarksOf = (take) => (take.remarks ? names[take.remarks].split("\n") : NONE);
@@ -32,7 +33,8 @@ function readRecorded(recorded, takes) {
   const approved = takes.find((each) => each.number === take);
   const rejected = takes.find((each) => seeds.includes(each.seed));
   const about = approved || rejected;
-  return { verdict: approved ? "approved" : rejected ? "rejected" : "", take: about ? about.number : 0, seed: approved ? approved.seed : "", seeds, note };
+  const heard = digests(takes.filter((each) => each === approved || seeds.includes(each.seed)));
+  return { verdict: approved ? "approved" : rejected ? "rejected" : "", take: about ? about.number : 0, seed: approved ? approved.seed : "", seeds, note, heard };
 }
 
 const lines = DATA.lines.map(readLine);
@@ -42,14 +44,16 @@ const takeOf = (line) => line.takes[line.shown];
 const canPlay = (take) => take.bars > 0;
 
 // What is kept of a line's review, in the browser and in review.json: a verdict about a take, the seeds of rejected
-// takes, a note. Seeds are strings here, because they may be larger than a number of JavaScript can hold exactly.
-const blank = () => ({ verdict: "", take: 0, seed: "", seeds: [], note: "" });
+// takes, a note, and the digests of the files that were heard: a line that is spoken again may keep its seeds. Seeds are
+// strings here, because they may be larger than a number of JavaScript can hold exactly.
+const blank = () => ({ verdict: "", take: 0, seed: "", seeds: [], note: "", heard: [] });
 const reviewOf = (line) => line.review || blank();
-const isRejected = (line, take) => take.seed !== "" && reviewOf(line).seeds.includes(take.seed);
+const isHeard = (line, take) => !reviewOf(line).heard.length || reviewOf(line).heard.some((digest) => take.digest && (digest.startsWith(take.digest) || take.digest.startsWith(digest)));
+const isRejected = (line, take) => take.seed !== "" && reviewOf(line).seeds.includes(take.seed) && isHeard(line, take);
 
 function approvedTake(line) {
   const { verdict, take, seed } = reviewOf(line);
-  return verdict === "approved" ? line.takes.find((each) => each.number === take && (!seed || each.seed === seed)) : undefined;
+  return verdict === "approved" ? line.takes.find((each) => each.number === take && (!seed || each.seed === seed) && isHeard(line, each)) : undefined;
 }
 
 // A verdict about a take that was spoken again since then no longer counts: the line is open.
@@ -72,17 +76,19 @@ function reject(line) {
   const take = takeOf(line);
   const approved = approvedTake(line);
   const { seeds } = reviewOf(line);
-  const left = isRejected(line, take) ? seeds.filter((seed) => seed !== take.seed) : [...seeds, take.seed];
+  const left = isRejected(line, take) ? seeds.filter((seed) => seed !== take.seed) : [...new Set([...seeds, take.seed])];
   decideFor(line, approved === take ? undefined : approved, left);
 }
 
 // The verdict about a line: the take that was approved, else rejected if one of its takes was.
 function decideFor(line, approved, seeds) {
-  const rejected = line.takes.find((take) => take === takeOf(line) && seeds.includes(take.seed))
-    || line.takes.find((take) => seeds.includes(take.seed));
+  const rejects = line.takes.filter((take) => seeds.includes(take.seed) && (take === takeOf(line) || isRejected(line, take)));
+  const rejected = rejects.find((take) => take === takeOf(line)) || rejects[0];
   const about = approved || rejected;
+  const heard = digests(line.takes.filter((take) => take === approved || rejects.includes(take)));
   const verdict = approved ? "approved" : rejected ? "rejected" : "";
-  line.review = { ...reviewOf(line), verdict, take: about ? about.number : 0, seed: approved ? approved.seed : "", seeds };
+  line.review = { ...reviewOf(line), verdict, take: about ? about.number : 0, seed: approved ? approved.seed : "", seeds,
+    heard: heard.length ? heard : reviewOf(line).heard };
   keep(line);
 }
 
@@ -110,6 +116,8 @@ function keep(line) {
 function restore(line, text) {
   try {
     line.review = text === null ? line.recorded : checkedReview(JSON.parse(text));
+    // what the results record is newer than a verdict on audio that is no longer there
+    if (line.recorded && line.review.verdict && verdictOf(line) === "open") line.review = line.recorded;
   } catch {
     line.review = line.recorded;  // not written by this page
   }
@@ -139,22 +147,25 @@ function restoreAll() {
 }
 
 // review.json
+const isDigest = (value) => typeof value === "string" && /^[0-9a-f]{8,64}$/.test(value);
 const isSeed = (value) => /^\d{1,19}$/.test(String(value));
 
 function checkedReview(value) {
-  const { verdict = "", take = 0, seed = "", seeds = [], note: words = "" } = value;
+  const { verdict = "", take = 0, seed = "", seeds = [], note: words = "", sha256 = [], heard = sha256 } = value;
   if (!["approved", "rejected", "", null].includes(verdict) || !Array.isArray(seeds) || !seeds.every(isSeed)
-      || typeof words !== "string" || !Number.isInteger(take || 0) || (seed && !isSeed(seed))) throw new Error("not a review");
-  return { verdict: verdict || "", take: take || 0, seed: String(seed), seeds: seeds.map(String), note: words };
+      || typeof words !== "string" || !Number.isInteger(take || 0) || !Array.isArray(heard) || !heard.every(isDigest)
+      || (seed && !isSeed(seed))) throw new Error("not a review");
+  return { verdict: verdict || "", take: take || 0, seed: String(seed), seeds: seeds.map(String), note: words, heard };
 }
 
 function reviewText() {
   const entries = lines.filter(isReviewed).map((line) => {
-    const { take, seeds, note: words } = line.review;
+    const { take, seeds, note: words, heard } = line.review;
     const verdict = verdictOf(line);
     const fields = [
-      ...(verdict === "open" ? [] : [`"verdict": "${verdict}"`, `"take": ${take}`]),
+      ...(verdict === "open" ? [] : [`"verdict": "${verdict}"`, ...(take ? [`"take": ${take}`] : [])]),
       ...(seeds.length ? [`"seeds": [${seeds.join(", ")}]`] : []), ...(words || line.recorded ? [`"note": ${JSON.stringify(words)}`] : []),
+      ...(heard.length && (verdict !== "open" || seeds.length) ? [`"sha256": ${JSON.stringify(heard)}`] : []),
     ];
     return `${JSON.stringify(line.id)}: {${fields.join(", ")}}`;
   });
