@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from voxcli.check import models
-from voxcli.check.models import CheckModel, resolve_check_model
+from voxcli.check.models import CheckModel, find_check_model, resolve_check_model
 from voxcli.errors import MissingExtra, ModelNotFound
 
 
@@ -53,6 +53,7 @@ def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unknown_name() -> None:
     pytest.importorskip("faster_whisper")
+    assert find_check_model("small") is None, "it is on the hub"
     with pytest.raises(ModelNotFound, match=r"--check-model must be a folder, a hub id or one of tiny\.en, tiny"):
         resolve_check_model("tinny", print)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.check.stub import COMMAND
-from voxcli.check.models import CheckModel
+from voxcli.check.models import CheckModel, resolve_check_model
 from voxcli.cli.main import run
 from voxcli.run.results import read_history, read_results
 
@@ -175,13 +175,32 @@ def test_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("-o", "a.wav", "--max-wer", "0.1"), "--max-wer needs --check"),
         (("-o", "a.wav", "--check-device", "cuda"), "--check-device needs --check"),
         (("-o", "a.wav", "--subtitles", "karaoke"), "--subtitles karaoke needs --check, which hears when"),
-        (("-o", "-", "--check"), "--check needs the whole audio of a model that is loaded here"),
+        (("-o", "-", "--check"), "--check needs the whole audio: name a file with -o"),
+        (("--play", "--check"), "--check needs the whole audio: name a file with -o"),
+        (
+            ("-o", "a.wav", "--check", "--server", "http://x:1"),
+            "--check needs a model that is loaded here: it can't be used with the server 'http://x:1'",
+        ),
         (("-o", "a.wav", "--check", "--check-retries", "21"), "--check-retries must be a whole number from 0 to 20"),
     ],
 )
 def test_wrong_use(arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["synth", "Good luck.", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_dry_run_refuses_a_recognizer_as_the_run_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("voxcli.check.models.missing", lambda extra: [])
+    (tmp_path / "empty").mkdir()
+    options = ("--check", "--check-model", str(tmp_path / "empty"))
+    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", resolve_check_model)
+    shown = []
+    for more in ((), ("--dry-run",)):
+        assert batch(tmp_path, *options, *more) == 3
+        shown.append(capsys.readouterr().err.splitlines()[-1])
+    assert shown == [f"voxcpm2: {tmp_path / 'empty'} is no model of faster-whisper: it has no model.bin"] * 2
 
 
 def test_a_recognizer_that_can_not_be_loaded_ends_the_run(

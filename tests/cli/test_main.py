@@ -446,6 +446,10 @@ def test_problems_of_a_manifest_follow_their_summary(
             "--max-seconds (1.0) must be greater than min_seconds (2.0)",
         ),
         (["bench", "--patches", "1"], "--patches must be a whole number from 4 to 2000, not '1'"),
+        (
+            ["batch", "a", "-o", "out", "--voice-seed", "-1"],
+            "--voice-seed must be a whole number from 0 to 9223372036854775807, not '-1'",
+        ),
         (["batch", "a", "-o", "out", "--max-batch", "0"], "--max-batch must be a whole number of at least 1, not '0'"),
         (
             ["batch", "a", "-o", "out", "--hang-timeout", "nan"],

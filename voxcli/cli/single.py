@@ -12,7 +12,7 @@ import typer
 
 from voxcli.cli.options import notify
 from voxcli.cli.streams import drop_stdout
-from voxcli.errors import InputError, OutputError
+from voxcli.errors import InputError, OutputError, quoted
 from voxcli.terminal import one_line
 
 if TYPE_CHECKING:
@@ -56,8 +56,12 @@ def speak(
 
         kind = subtitles_named(output.subtitles)
         check_subtitles(kind, checked=check_options is not None)
-    if check_options is not None and (server is not None or job.out == STDOUT):
-        raise InputError("--check needs the whole audio of a model that is loaded here: name a file, without --server")
+    if check_options is not None and server is not None:
+        raise InputError(
+            f"--check needs a model that is loaded here: it can't be used with the server {quoted(server)}"
+        )
+    if check_options is not None and job.out == STDOUT:
+        raise InputError("--check needs the whole audio: name a file with -o")
     if output.play:
         from voxcli.audio.player import check_player
 

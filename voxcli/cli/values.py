@@ -18,9 +18,9 @@ def number(
     """Return a parser for numbers from `low` to `high`. It raises InputError that names the option."""
     wanted = "a whole number" if kind is int else "a number"
     if high < math.inf:
-        wanted += f" from {low:g} to {high:g}"
+        wanted += f" from {_written(low)} to {_written(high)}"
     elif low > -math.inf:
-        wanted += f" of at least {low:g}"
+        wanted += f" of at least {_written(low)}"
 
     def parse(value: str | Number) -> Number:
         try:
@@ -32,6 +32,11 @@ def number(
         return found
 
     return parse
+
+
+def _written(limit: float) -> str:
+    """Write a limit with all digits of a whole number."""
+    return str(int(limit)) if limit == int(limit) else f"{limit:g}"
 
 
 def word(option: str, words: str, pattern: re.Pattern[str] | None = None) -> Callable[[str], str]:

@@ -301,7 +301,7 @@ class _Builder:
             self._named.path(values, extension_of(settings.format)) if get("out") is None else (None, None)
         )
         out = self.outputs.path_for(named if get("out") is None else get("out"), identity, settings.format)
-        takes = get("takes", common.takes) or 1
+        takes = get("takes", 1 if common.takes is None else common.takes)
         for take in range(2, min(takes, MAX_TAKES) + 1):
             self.outputs.check(take_path(out, take))
         format = self._format(fields, out, settings.format)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from voxcli.errors import quoted
+from voxcli.errors import InputError, quoted
 from voxcli.files.names import safe_name
 from voxcli.inputs.rows import InputRow
 from voxcli.jobs.tags import Tags
@@ -43,7 +43,10 @@ class Names:
         """Return the path of a line's file, and what is around its id, if that is in the name once."""
         if self.template is None:
             return None, None
-        path = self.template.filled(values, safe_name) + extension
+        path = self.template.filled(values, safe_name)
+        if not path.rpartition("/")[2].strip():
+            raise InputError(f"--name-template gives the file no name: {quoted(path)}; add a field such as {{id}}")
+        path += extension
         marked = self.template.filled(
             {**values, ID: _MARK}, lambda value: value if value == _MARK else safe_name(value)
         )
