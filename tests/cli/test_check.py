@@ -160,6 +160,12 @@ def test_retry_failed_does_not_repeat_the_seed_of_a_file_that_was_heard_later(
         assert result.seed == before[identity].seed + before[identity].attempts
 
 
+def test_after_the_last_seed_there_is_no_next_one(tmp_path: Path) -> None:
+    batch(tmp_path, "--seed", str(2**63 - 1), "--check", "--check-retries", "1")
+    for result in results(tmp_path).values():
+        assert (result.status, result.seed, result.check["takes"]) == ("doubtful", 2**63 - 1, 1)
+
+
 def test_one_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["synth", "Good luck.", "-o", str(tmp_path / "a.wav"), *LIMITS, "--check", "--check-retries", "0"]
     assert run(command) == 1

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from voxcli.check.checker import CheckedClip, Checker, ClipText
+from voxcli.check.earlier import MAX_SEED
 from voxcli.check.record import LineCheck, Listened, line_check
 from voxcli.check.signals import measure
 from voxcli.check.verdict import ClipCheck, Limits, badness, reasons
@@ -76,7 +77,7 @@ class Takes:
             mine = {index: clips[index] for index in group}
             takes.append(_Take(mine, {index: self._check(index, clip) for index, clip in mine.items()}))
             decided = takes[-1].passes(self._checker.limits) or not takes[-1].heard
-            if not decided and len(takes) <= self._checker.options.retries:
+            if not decided and len(takes) <= self._checker.options.retries and takes[-1].next_seed <= MAX_SEED:
                 again |= dict.fromkeys(group, takes[-1].next_seed)
         return again
 
