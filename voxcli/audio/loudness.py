@@ -23,6 +23,7 @@ STEP_S, STEPS = 0.1, 4  # blocks of 0.4 s overlap by three quarters
 OFFSET_DB = -0.691
 ABSOLUTE_GATE, RELATIVE_GATE = -70.0, -10.0  # LUFS and LU
 OVERSAMPLING = 4
+USUAL_RATE = 48_000  # Hz, of the recommendation
 RESPONSE_S = 0.12  # after which the response of both filters is below 1e-12
 SIZE = 1 << 16  # samples of a Fourier transform
 
@@ -31,8 +32,13 @@ class LoudnessMeter:
     """Measures audio that arrives in blocks of float32[n] at `rate` Hz."""
 
     def __init__(self, rate: int):
-        self._step = round(STEP_S * rate)
-        self._spectrum, self._taps = _spectrum(rate)
+        # as in ffmpeg, audio whose steps would be no whole number of samples is weighted at the usual rate
+        weighted_at = USUAL_RATE if rate % round(1 / STEP_S) else rate
+        self._step = round(STEP_S * weighted_at)
+        self._spectrum, self._taps = _spectrum(weighted_at)
+        self._resampler = (
+            soxr.ResampleStream(rate, weighted_at, 1, dtype="float32", quality="HQ") if weighted_at != rate else None
+        )
         self._oversampler = soxr.ResampleStream(rate, OVERSAMPLING * rate, 1, dtype="float32", quality="HQ")
         self._tail = np.zeros(self._taps - 1)  # of the filters, after the last sample
         self._weighted = np.zeros(0)  # weighted samples of an incomplete step
@@ -41,13 +47,14 @@ class LoudnessMeter:
 
     def add(self, block: Samples) -> None:
         self._peak = max(self._peak, _peak(block), _peak(self._oversampler.resample_chunk(block)))
-        longest = SIZE - self._taps + 1
-        for start in range(0, len(block), longest):
-            self._weigh(block[start : start + longest])
+        self._weigh(block if self._resampler is None else self._resampler.resample_chunk(block))
 
     def end(self) -> None:
-        """Measure what the resampler holds back; nothing can be added after this."""
-        self._peak = max(self._peak, _peak(self._oversampler.resample_chunk(np.zeros(0, np.float32), last=True)))
+        """Measure what the resamplers hold back; nothing can be added after this."""
+        nothing = np.zeros(0, np.float32)
+        self._peak = max(self._peak, _peak(self._oversampler.resample_chunk(nothing, last=True)))
+        if self._resampler is not None:
+            self._weigh(self._resampler.resample_chunk(nothing, last=True))
 
     @property
     def true_peak(self) -> float:
@@ -83,7 +90,12 @@ class LoudnessMeter:
         limit = 10 ** (MAX_TRUE_PEAK_DB / 20) / self._peak
         return min(gain, limit), max(0.0, 20 * math.log10(gain / limit))
 
-    def _weigh(self, block: Samples) -> None:
+    def _weigh(self, samples: Samples) -> None:
+        longest = SIZE - self._taps + 1
+        for start in range(0, len(samples), longest):
+            self._weigh_block(samples[start : start + longest])
+
+    def _weigh_block(self, block: Samples) -> None:
         """Filter a block by the overlap-add method, and add the powers of the steps that are complete."""
         filtered = np.fft.irfft(np.fft.rfft(block.astype(np.float64), SIZE) * self._spectrum, SIZE)[
             : len(block) + self._taps - 1
