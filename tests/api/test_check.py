@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import voxcli
-from tests.check.stub import COMMAND
+from tests.check.stub import use_stub
 from voxcli import TTS, CheckOptions
 from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
@@ -29,9 +29,7 @@ ROWS: list[dict[str, object]] = [
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tiny_checkpoint: Path) -> None:
     """The stub hears random letters, and has a speaker encoder."""
-    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
-    monkeypatch.setattr("voxcli.check.checker.encoder_weights", lambda: Path("stub"))
+    use_stub(monkeypatch, speaker=True)
     monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
     monkeypatch.chdir(tmp_path)
     Path("lines.jsonl").write_text("\n".join(map(json.dumps, ROWS)))

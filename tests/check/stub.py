@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from voxcli.check.heard import RATE, HeardWord, Samples, Setup
+from voxcli.check.models import CheckModel
 from voxcli.check.serve import main
 
 WORD = 1600  # samples: 0.1 s
@@ -48,6 +51,14 @@ def spelled(words: str) -> Samples:
 def _letters(samples: Samples) -> Sequence[str]:
     codes = np.round(samples[:LETTERS] / STEP).astype(int)
     return [chr(96 + code) for code in codes if 0 < code <= 26]
+
+
+def use_stub(monkeypatch: Any, *, speaker: bool = False) -> None:
+    """Let the stub hear instead of a recognizer. speaker: it has a speaker encoder, too."""
+    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
+    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    if speaker:
+        monkeypatch.setattr("voxcli.check.checker.encoder_weights", lambda: Path("stub"))
 
 
 COMMAND = (sys.executable, __file__)  # whatever the working directory is

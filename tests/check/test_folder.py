@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.check.stub import COMMAND, spelled
+from tests.check.stub import spelled, use_stub
 from voxcli.audio.flac import flac_of
 from voxcli.check.heard import RATE
-from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
 from voxcli.jobs.result import Cue, Result, Review
 from voxcli.run.results import ResultLog, read_results
@@ -24,8 +23,7 @@ from voxcli.voices.store import VoiceInfo, write_voice
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The stub hears; quiet codes in silence are neither too silent nor too fast for it."""
-    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    use_stub(monkeypatch)
     monkeypatch.setattr("voxcli.check.verdict._of_signals", lambda signals: iter(()))
     monkeypatch.setattr("voxcli.check.verdict._of_rate", lambda comparison, signals: iter(()))
     yield

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.check.stub import COMMAND
+from tests.check.stub import use_stub
 from voxcli.check.models import CheckModel, resolve_check_model
 from voxcli.cli.main import run
 from voxcli.run.results import read_history, read_results
@@ -19,8 +19,7 @@ TEXTS = {"a": "Good luck.", "b": "The sun is rising."}
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch, brief_checkpoint: Path, tmp_path: Path) -> None:
-    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    use_stub(monkeypatch)
     monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
     rows = [{"id": identity, "text": text} for identity, text in TEXTS.items()]
     (tmp_path / "lines.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

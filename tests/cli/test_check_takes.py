@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.check.stub import COMMAND
-from voxcli.check.models import CheckModel
+from tests.check.stub import use_stub
 from voxcli.cli.main import run
 
 TEXTS = {"a": "Good luck.", "b": "The sun is rising."}
@@ -33,9 +32,7 @@ Results = dict[tuple[str, int], dict[str, Any]]
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch, brief_checkpoint: Path, tmp_path: Path) -> None:
     """The stub has a speaker encoder."""
-    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
-    monkeypatch.setattr("voxcli.check.checker.encoder_weights", lambda: Path("stub"))
+    use_stub(monkeypatch, speaker=True)
     monkeypatch.setenv("VOXCPM2_MODEL", str(brief_checkpoint))
     monkeypatch.chdir(tmp_path)
     rows = [{"id": identity, "text": text} for identity, text in TEXTS.items()]

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.check.stub import COMMAND as RECOGNIZER
+from tests.check.stub import use_stub
 from voxcli import faults
-from voxcli.check.models import CheckModel
 from voxcli.cli.main import run
 
 COMMAND = ["batch", "lines.jsonl", "-o", "out", "--takes", "2", "--allow-truncated", "--steps", "2"]
@@ -24,8 +23,7 @@ Results = dict[int, dict[str, Any]]
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tiny_checkpoint: Path) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("VOXCPM2_MODEL", str(tiny_checkpoint))
-    monkeypatch.setattr("voxcli.check.process.COMMAND", RECOGNIZER)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    use_stub(monkeypatch)
     write("Good night.")
     yield
     faults.arm("")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.check.stub import COMMAND
+from tests.check.stub import use_stub
 from tests.cluster.pools import ThreadPool, config
 from tests.cluster.test_driver import drive, files, logged, plan_of
 from voxcli.check.checker import Checker
@@ -24,8 +24,7 @@ OPTIONS = CheckOptions(retries=1)
 
 @pytest.fixture(autouse=True)
 def stub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voxcli.check.process.COMMAND", COMMAND)
-    monkeypatch.setattr("voxcli.check.checker.resolve_check_model", lambda *_: CheckModel(Path("stub"), "stub"))
+    use_stub(monkeypatch)
 
 
 def test_two_workers_choose_as_one_session_does(tiny_checkpoint: Path, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments  # errors may occur before options are parsed
     try:
         _check_working_directory()
-        app = program(arguments[:1] if arguments[:1] and arguments[0] in COMMANDS else COMMANDS)
+        app = program(arguments[:1] if arguments and arguments[0] in COMMANDS else COMMANDS)
         code = app(arguments, prog_name="voxcpm2", standalone_mode=False) or 0
         sys.stdout.flush()
     except SystemExit as ended:
